@@ -108,10 +108,12 @@ void device_state::share_memory() {
   gradients_.clear();
   account_scope charged(options_.account);
   memory_scope counted(memory_category::gradients);
+  auto from_pool = [pool = gradients_](const shape& extents, dtype type) mutable {
+    return pool.take(extents, type);
+  };
   for (auto& attached : command_.stages)
-    if (is_shared(attached.stage))
-      attached.program->share_gradients(
-          [pool = gradients_](const shape& extents, dtype type) mutable { return pool.take(extents, type); });
+    attached.program->share_gradients(
+        is_shared(attached.stage) ? program::stage_parameters::memory_source(from_pool) : nullptr);
 }
 
 bool device_state::is_shared(int stage) const {

@@ -38,6 +38,15 @@ memory_report report_of(const std::vector<tensor>& sent) {
   return report;
 }
 
+/// Those that other processes read where they lie are kept for later ones (block_pool).
+bool frees_gradients(const numeric_options& numerics, const std::vector<compute_place>& places,
+                     int world_size) {
+  auto is_on_cpu = [](const compute_place& each) { return each.where == device(); };
+  bool is_shared = world_size > 1 && numerics.exchange.gradient_sync == dtype::f32 &&
+                   std::ranges::any_of(places, is_on_cpu);
+  return numerics.shard >= shard_strategy::grad && !is_shared;
+}
+
 }  // namespace
 
 troupe::memory_report Trainer::memory_report() {
@@ -94,9 +103,10 @@ std::vector<held_memory> Trainer::predicted_memory(const cost_profile& profile,
   std::vector<layer_run> stages;
   for (const auto& stage : pipeline_.partition(plan_.num_stages))
     stages.push_back(layers_in(stage, pipeline_.model(), names, plan_.device_of_stage[stages.size()]));
-  return predict_memory(profile, stages, plan_, simulate(plan_, {}), places,
-                        {.num_shards = pipeline_.num_shards(),
-                         .frees_gradients = pipeline_.numerics().shard == shard_strategy::grad});
+  return predict_memory(
+      profile, stages, plan_, simulate(plan_, {}), places,
+      {.num_shards = pipeline_.num_shards(),
+       .frees_gradients = frees_gradients(pipeline_.numerics(), places, world_.world_size())});
 }
 
 }  // namespace troupe

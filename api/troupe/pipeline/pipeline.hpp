@@ -139,7 +139,8 @@ class Pipeline {
   /// optimizer that is not by element (optimizer_state::is_elementwise) gets whole parameters, so that parts
   /// differ more. With `grad` (ZeRO, stage 2) a replica also frees gradients when the owners of a weight's
   /// pieces have read them, at the latest in G, and gets memory for them in the next step's backward. Shared
-  /// memory, between processes on CPUs, it keeps. The weights have the bits of replicas that divide nothing.
+  /// memory, between processes on CPUs, is kept for later gradients of the device. The weights have the bits
+  /// of replicas that divide nothing.
   ///
   /// The Trainer throws bad_input without replicas, with top_k_gradients, power_sgd_rank, average_every or
   /// flush_every above 1, and with backends that carry the sums of replicas. Likewise for buffers that may

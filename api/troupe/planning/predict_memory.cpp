@@ -253,7 +253,7 @@ class freed_gradients {
     auto stage = static_cast<std::size_t>(op.stage);
     auto all = as_signed(bytes_[stage]), share = as_signed(shares_[stage]);
     if (auto found = first_.find(op.stage); found != first_.end() && found->second == op) return {all, 0};
-    if (op.kind == action_kind::all_reduce) return {share, -all};
+    if (op.kind == action_kind::all_reduce && op.axis == layout::mesh_axis::dp) return {share, -all};
     if (op.kind == action_kind::apply) return {0, -share};
     return {};
   }

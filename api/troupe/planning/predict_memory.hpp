@@ -33,7 +33,7 @@ struct compute_place {
 /// What the replicas of a stage divide among themselves (Pipeline::shard).
 struct divided_state {
   int num_shards = 1;            ///< of the optimizer's state; 1: each replica holds all
-  bool frees_gradients = false;  ///< gradients are held from the first backward to G, their sums to A
+  bool frees_gradients = false;  ///< held from the first backward to G, their sums to A; false: always
 };
 
 /// Predicts what each device of a plan holds in a training step after the first one. Follows the passes of

@@ -111,12 +111,14 @@ void parameter::detach_gradient() {
   gradient_ = {};
 }
 
-void parameter::attach_new_gradient() {
+tensor& parameter::attached_gradient() {
+  if (gradient_.defined()) return gradient_;
   memory_scope counted(memory_category::gradients);
   const auto& read = value_.defined() ? value_ : converted_;
   attach_gradient(gradient_source
                       ? gradient_source(extents)
                       : tensor::empty(extents, dtype::f32, read.defined() ? read.device() : device()));
+  return gradient_;
 }
 
 void parameter::move_to(device target) {
@@ -157,8 +159,8 @@ gradient_mode begin_gradients(std::initializer_list<parameter*> parameters) {
       std::ranges::any_of(parameters, has_gradient) ? gradient_mode::accumulate : gradient_mode::assign;
   for (auto* each : parameters) {
     if (!each || !each->requires_gradient) continue;
-    if (!each->gradient().defined()) each->attach_new_gradient();
-    if (mode == gradient_mode::accumulate && !each->has_gradient) each->gradient().fill_zero();
+    auto& gradient = each->attached_gradient();
+    if (mode == gradient_mode::accumulate && !each->has_gradient) gradient.fill_zero();
     each->has_gradient = true;
   }
   return mode;

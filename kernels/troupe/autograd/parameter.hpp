@@ -89,8 +89,9 @@ struct parameter {
   void detach();
   /// Lets go of the gradient's memory. What accumulates into it next attaches new memory.
   void detach_gradient();
-  /// Attaches memory of any value: of `gradient_source`, if there is one, else on the value's device.
-  void attach_new_gradient();
+  /// The gradient. If it has no memory, attaches some, of any value: of `gradient_source`, if there is one,
+  /// else on the value's device.
+  tensor& attached_gradient();
   /// Where the memory of its gradients comes from, f32 of these extents; null: ordinary memory.
   std::function<tensor(shape extents)> gradient_source;
   /// Whether operations can read it, in the dtype of the value or of its conversion.

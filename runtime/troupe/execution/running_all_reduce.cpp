@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -65,9 +64,11 @@ std::unique_ptr<replica_exchange> running_all_reduce::make_exchange() {
   };
   const auto* group = run_.host().group_of(stage);
   if (!group)
-    return std::make_unique<direct_exchange>(std::move(messages), num_buckets, memory, [this](int bucket) {
-      return bucket < num_buckets_ ? run_.parameters(op_.stage).owner_of(op_.axis, bucket) : std::nullopt;
-    });
+    return std::make_unique<direct_exchange>(
+        std::move(messages), num_buckets, memory,
+        direct_exchange::ownership{
+            [this](int bucket) { return owner_of(bucket); },
+            [this](int bucket) { run_.parameters(op_.stage).note_read(op_.axis, bucket); }});
   auto leader = group->replicas_with(index).front();
   if (leader != index) return std::make_unique<follower_exchange>(std::move(messages), num_buckets, leader);
   return std::make_unique<group_exchange>(
@@ -105,8 +106,11 @@ void running_all_reduce::give_copied(bool waits) {
 void running_all_reduce::add_up() {
   give_copied(false);
   exchange_->add_up();
-  exchange_->take_acknowledgements(
-      [this](int bucket, const std::vector<tensor>& none) { take_bucket(bucket, none); });
+}
+
+std::optional<int> running_all_reduce::owner_of(int bucket) {
+  if (bucket == num_buckets_) return {};
+  return run_.parameters(op_.stage).owner_of(op_.axis, bucket);
 }
 
 tensor running_all_reduce::value_of(int bucket) {
@@ -129,7 +133,7 @@ void running_all_reduce::go_on() {
 
 void running_all_reduce::take_bucket(int bucket, const std::vector<tensor>& sums) {
   if (bucket < num_buckets_) {
-    if (is_over_replicas() && !sums.empty()) run_.host().before_update(op_);
+    if (is_over_replicas()) run_.host().before_update(op_);
     return run_.parameters(op_.stage).take_sums(op_.axis, bucket, sums);
   }
   std::vector<program::step_metrics> of_replicas;

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "troupe/execution/plan_run.hpp"
@@ -24,9 +25,8 @@ class running_all_reduce {
 
   /// Gives a bucket that is complete.
   void give_bucket(int bucket);
-  /// Adds up what the others have given meanwhile, so that it travels while this replica computes, and takes
-  /// what their owners have read. Sums are taken later: a weight is still used by the backward that computes
-  /// its gradient.
+  /// Adds up what the others have given meanwhile, so that it travels while this replica computes. Sums are
+  /// taken later: a weight is still used by the backward that computes its gradient.
   void add_up();
   /// Gives all buckets that are there and were not given.
   void give_buckets();
@@ -43,6 +43,7 @@ class running_all_reduce {
   bool has_metrics() const;
   tensor value_of(int bucket);
   void give_copied(bool waits);
+  std::optional<int> owner_of(int bucket);
   void take_bucket(int bucket, const std::vector<tensor>& sums);
   std::unique_ptr<replica_exchange> make_exchange();
 

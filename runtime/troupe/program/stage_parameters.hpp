@@ -34,7 +34,7 @@ class stage_parameters {
   /// One of these:
   /// - A complete bucket: f32, bf16 or f16 [n] in the memory of the CPU or of the program's device, the same
   ///   dtype and n > 0 in all lanes. Then take_sums gets the sum in that dtype, which is rounded once. The
-  ///   elements must not change until then.
+  ///   elements must not change until then, or until note_read.
   /// - A message: i32 [n] of any n > 0, in new memory each time. Then take_sums gets those of all lanes, in
   ///   order.
   /// - Undefined: the bucket depends on sums that are not there yet. It is asked for again after each
@@ -45,12 +45,15 @@ class stage_parameters {
   /// `parts`: together, one after the other, the n elements of the bucket, which must not be written, nor
   /// used after the return: they may be in memory of another process. May step the weights that they belong
   /// to, before apply. Buckets come in any order, each once a step, after the last backward_weight; with
-  /// defer_update also within forwards of the next step. A bucket that another replica owns (owner_of) has no
-  /// parts, and comes when that one has read it, also within the last backward.
+  /// defer_update also within forwards of the next step. Not called for a bucket that another replica owns.
   virtual void take_sums(layout::mesh_axis axis, int number, const std::vector<tensor>& parts);
   /// The replica that alone gets the sums of a bucket over dp, since it owns what they belong to, and steps
   /// it; none: all get them. The same in all replicas. The default says none.
   virtual std::optional<int> owner_of(layout::mesh_axis axis, int number);
+  /// The owner of a bucket, this replica or another one, has read what `bucket` returned, which may change
+  /// from now on. Once a step for each bucket that has an owner, before its take_sums, at the earliest within
+  /// the last backward. The default does nothing.
+  virtual void note_read(layout::mesh_axis axis, int number);
 
   // What a U gathers over the replicas: weights that one of them owns and has stepped, bucket by bucket.
 
@@ -77,8 +80,8 @@ class stage_parameters {
 
   /// Memory of any value that the processes of other replicas read in place if they are on this host.
   using memory_source = std::function<tensor(shape extents, dtype type)>;
-  /// Called between steps, in each generation in which other processes have replicas of the stage: buckets
-  /// over dp, but for messages, cost them no copy if they are in this memory. The default does nothing.
+  /// Called between steps, in each generation, null if no other process has replicas of the stage: buckets
+  /// over dp, but for messages, cost these no copy if they are in this memory. The default does nothing.
   virtual void share_gradients(const memory_source& /*shared*/) {}
 
   /// Called in a G that apply follows, with buckets still to come: whether forwards of the next step may

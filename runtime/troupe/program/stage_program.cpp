@@ -66,6 +66,8 @@ void stage_parameters::take_sums(layout::mesh_axis axis, int /*number*/,
 
 std::optional<int> stage_parameters::owner_of(layout::mesh_axis /*axis*/, int /*number*/) { return {}; }
 
+void stage_parameters::note_read(layout::mesh_axis /*axis*/, int /*number*/) {}
+
 std::vector<stage_parameters::weight_bucket> stage_parameters::weight_buckets() { return {}; }
 
 tensor stage_parameters::weights_in(int bucket) {

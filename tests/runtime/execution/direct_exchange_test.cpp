@@ -6,6 +6,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -95,7 +96,7 @@ TEST_CASE("the sums of a bucket that one replica owns come to that replica alone
       one.exchange.emplace(
           replica_messages(i, num_replicas, {.generation = 1, .stage = 3}, one.arrived, owned.sender()),
           num_buckets, [](int, std::int64_t count, dtype type) { return tensor::empty({count}, type); },
-          owner_of);
+          direct_exchange::ownership{owner_of, nullptr});
     }
     for (int i = 0; i < num_replicas; ++i)
       for (int bucket = 0; bucket < num_buckets; ++bucket) {
@@ -121,43 +122,68 @@ TEST_CASE("the sums of a bucket that one replica owns come to that replica alone
   }
 }
 
-TEST_CASE("a replica is told when the owner of a bucket has read what it gave") {
+TEST_CASE("replicas are told when the owner of a bucket has read what they gave, before the sums are taken") {
   exchanging all(2, 2);
-  auto owner_of = [](int bucket) { return std::optional(bucket); };
+  std::vector<int> read[2];
   for (int i = 0; i < 2; ++i) {
     auto& one = all.members[static_cast<std::size_t>(i)];
     one.exchange.emplace(
         replica_messages(i, 2, {.generation = 1, .stage = 3}, one.arrived, all.sender()), 2,
-        [](int, std::int64_t count, dtype type) { return tensor::empty({count}, type); }, owner_of);
+        [](int, std::int64_t count, dtype type) { return tensor::empty({count}, type); },
+        direct_exchange::ownership{[](int bucket) { return std::optional(bucket); },
+                                   [&known = read[i]](int bucket) { known.push_back(bucket); }});
   }
   auto& owner = all.members[0];
   auto& other = all.members[1];
-  std::vector<int> read;
-  auto note = [&read](int bucket, const std::vector<tensor>& sums) {
-    CHECK(sums.empty());
-    read.push_back(bucket);
-  };
   other.exchange->give(0, tensor::full({3}, 1));
   owner.exchange->give(0, tensor::full({3}, 2));
   all.deliver_all();
-  other.exchange->take_acknowledgements(note);
-  CHECK(read.empty());
+  other.exchange->add_up();
+  CHECK(read[1].empty());
   owner.exchange->add_up();
-  while (!all.sent.empty()) all.deliver(0);
+  CHECK(read[0] == std::vector{0});
+  CHECK(owner.sums[0].empty());
+  while (!all.sent.empty()) all.deliver(0);  // and go on
   CHECK(owner.sums[0] == std::vector<float>{3, 3, 3});
+  CHECK(read[0] == std::vector{0});
+  CHECK(read[1] == std::vector{0});
   CHECK_FALSE(other.exchange->is_done());  // bucket 1 is to come
-  other.exchange->take_acknowledgements(note);
-  CHECK(read.empty());  // go_on has taken it
   other.exchange->give(1, tensor::full({1}, 4));
   owner.exchange->give(1, tensor::full({1}, 5));
   all.deliver_all();
   other.exchange->add_up();
-  owner.exchange->take_acknowledgements(note);
-  CHECK(read.empty());
+  CHECK(read[1] == std::vector{0, 1});
+  owner.exchange->add_up();
+  CHECK(read[0] == std::vector{0});
   all.deliver_all();
-  owner.exchange->take_acknowledgements(note);
-  CHECK(read == std::vector{1});
+  owner.exchange->add_up();
+  CHECK(read[0] == std::vector{0, 1});
   CHECK(owner.exchange->is_done());
+  CHECK(owner.sums[1].empty());
+}
+
+TEST_CASE("when a bucket counts as read, no exchange holds its elements any more") {
+  exchanging all(2, 1);
+  std::weak_ptr<std::vector<float>> memory[2];
+  int num_read = 0;
+  for (int i = 0; i < 2; ++i) {
+    auto& one = all.members[static_cast<std::size_t>(i)];
+    one.exchange.emplace(
+        replica_messages(i, 2, {.generation = 1, .stage = 3}, one.arrived, all.sender()), 1,
+        [](int, std::int64_t count, dtype type) { return tensor::empty({count}, type); },
+        direct_exchange::ownership{[](int) { return std::optional(0); },
+                                   [&memory, &num_read, i](int) {
+                                     CHECK(memory[i].expired());
+                                     ++num_read;
+                                   }});
+    auto elements = std::make_shared<std::vector<float>>(4, 1.0F);
+    memory[i] = elements;
+    auto* first = reinterpret_cast<std::byte*>(elements->data());
+    one.exchange->give(0, tensor::wrap(std::move(elements), first, {4}, dtype::f32));
+  }
+  while (!all.sent.empty()) all.deliver(0);
+  CHECK(num_read == 2);
+  CHECK(all.members[0].sums[0] == std::vector<float>(4, 2));
 }
 
 TEST_CASE("buckets have the sums of the fixed tree in whatever order they are given and arrive") {

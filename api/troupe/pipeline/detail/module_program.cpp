@@ -123,7 +123,8 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
     return shards_ ? shards_->is_gathered(index) : gradients_->is_stepped(index);
   });
   gradients_.emplace(options.numerics, reductions_of(model, partition, options.numerics), counted_in(model),
-                     parameters_, by_use, tied_gradients(std::move(tied)), shards_ ? &*shards_ : nullptr);
+                     parameters_, by_use, tied_gradients(std::move(tied), frees_gradients),
+                     shards_ ? &*shards_ : nullptr);
   if (options.numerics.skips_steps() && flush_every_ == 1)
     for (const auto& each : buffers_) kept_buffers_.push_back(each.target->value.clone());
 }

@@ -100,6 +100,7 @@ class module_program : public program::stage_program {
   bool defer_gather(const std::vector<int>& missing, const progress_callback& progress) override;
   void end_gather() override { deferred_->end(); }
   void share_gradients(const memory_source& shared) override;
+  void note_read(layout::mesh_axis axis, int number) override;
   void take_sums(layout::mesh_axis axis, int number, const std::vector<tensor>& parts) override;
   bool defer_update(const progress_callback& progress) override;
   std::string non_finite() override;

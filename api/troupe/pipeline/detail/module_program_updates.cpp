@@ -46,6 +46,10 @@ void module_program::share_gradients(const memory_source& shared) {
   if (!average_) gradients_->share_memory(shared);
 }
 
+void module_program::note_read(layout::mesh_axis axis, int number) {
+  if (axis == layout::mesh_axis::dp && shards_) gradients_->note_read(number);
+}
+
 /// Where a parameter's step needs nothing but its own gradient, it is stepped while the gradients of others
 /// travel.
 void module_program::take_sums(layout::mesh_axis axis, int number, const std::vector<tensor>& parts) {
@@ -54,8 +58,7 @@ void module_program::take_sums(layout::mesh_axis axis, int number, const std::ve
     average_->take_sums(number, parts, num_replicas_);
     return gradients_->mark_changed();
   }
-  // Another one's may come within the last backward, when no step can be made yet.
-  gradients_->take_sums(number, parts, parts.empty() ? step_gradients::part_stepper() : part_stepper());
+  gradients_->take_sums(number, parts, part_stepper());
   if (deferred_->is_pending()) gradients_->step_packed(part_stepper());
 }
 

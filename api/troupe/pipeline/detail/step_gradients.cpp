@@ -43,7 +43,7 @@ void step_gradients::accumulated() {
 
 void step_gradients::share_memory(const program::stage_program::memory_source& shared) {
   if (shards_ && shards_->frees_gradients()) return take_gradients_from(shared);
-  if (has_shared_memory_) return;
+  if (has_shared_memory_ || !shared) return;
   std::vector<parameter*> sent;
   for (std::size_t index = 0; index < stepped_.size(); ++index)
     if (compressed_.sends_in_place(index)) {
@@ -57,8 +57,11 @@ void step_gradients::share_memory(const program::stage_program::memory_source& s
   has_shared_memory_ = true;
 }
 
-/// Of those that are sent from where they lie.
+/// Of those with a piece that is sent from where it lies.
 void step_gradients::take_gradients_from(const program::stage_program::memory_source& shared) {
+  for (std::size_t index = 0; index < stepped_.size(); ++index)
+    shards_->whole_of(index).gradient_source = nullptr;
+  if (!shared) return;
   for (std::size_t index = 0; index < stepped_.size(); ++index)
     if (auto& whole = shards_->whole_of(index);
         compressed_.sends_in_place(index) && whole.value_in_update().device() == device{})
@@ -108,15 +111,17 @@ void step_gradients::give_buckets_until(const parameter& stepped, std::int64_t n
 tensor step_gradients::message_of(int bucket) {
   auto message = compressed_.message_of(bucket);
   const auto& buckets = compressed_.buckets();
-  if (shards_ && buckets.is_packed(bucket))
-    for (auto index : buckets.packed(bucket)) note_read(index);  // packed in memory of its own
+  if (!shards_) return message;
+  // Copies, in memory of their own.
+  if (buckets.is_packed(bucket))
+    for (auto index : buckets.packed(bucket)) note_piece_read(index);
+  else if (auto index = buckets.part_of(bucket).index; !compressed_.sends_in_place(index))
+    note_piece_read(index);
   return message;
 }
 
 void step_gradients::take_sums(int bucket, const std::vector<tensor>& sums, const part_stepper& step_part) {
   const auto& buckets = compressed_.buckets();
-  if (shards_ && !buckets.is_packed(bucket)) note_read(buckets.part_of(bucket).index);
-  if (shards_ && buckets.owner_of(bucket) != shards_->own_index()) return;
   auto parts = compressed_.sums_from(bucket, sums);
   if (parts.empty()) return;
   if (buckets.is_packed(bucket)) {
@@ -131,8 +136,14 @@ void step_gradients::take_sums(int bucket, const std::vector<tensor>& sums, cons
   }
 }
 
+void step_gradients::note_read(int bucket) {
+  const auto& buckets = compressed_.buckets();
+  if (buckets.is_packed(bucket)) return;
+  if (auto index = buckets.part_of(bucket).index; compressed_.sends_in_place(index)) note_piece_read(index);
+}
+
 /// Nobody reads a bucket's elements of piece `index` any more.
-void step_gradients::note_read(std::size_t index) {
+void step_gradients::note_piece_read(std::size_t index) {
   if (!shards_->frees_gradients()) return;
   ++exchanged_[index].num_read;
   auto& whole = shards_->whole_of(index);

@@ -48,7 +48,7 @@ class step_gradients {
                        const std::function<void(int bucket)>& on_bucket);
   tensor message_of(int bucket);
   /// Moves the gradients that are sent as they are to memory from `shared`, once. Where they are freed in
-  /// each step, they come from there.
+  /// each step, they come from there, until it is null.
   void share_memory(const program::stage_program::memory_source& shared);
   /// Steps parameters of `stepped` while gradients of others are still to come; false: none is set.
   struct part_stepper {
@@ -60,8 +60,9 @@ class step_gradients {
   };
   /// Gives the sums of large gradients to `step_part`, which steps them at once, while they are in the cache.
   /// If it is null, or this replica had no gradient, copies them to the gradients; likewise the small ones.
-  /// None: the bucket is another replica's, which has read it.
   void take_sums(int bucket, const std::vector<tensor>& sums, const part_stepper& step_part);
+  /// See stage_program. Lets go of gradients all of whose buckets are read, if shards free them.
+  void note_read(int bucket);
   /// Steps the parameters with small gradients, if their sums are there.
   void step_packed(const part_stepper& step_part);
   /// Whether parameter `index` of `stepped` was stepped as a whole by a part_stepper.
@@ -97,7 +98,7 @@ class step_gradients {
   };
 
   void take_gradients_from(const program::stage_program::memory_source& shared);
-  void note_read(std::size_t index);
+  void note_piece_read(std::size_t index);
   void give_buckets_until(const parameter& stepped, std::int64_t num_elements,
                           const std::function<void(int bucket)>& on_bucket);
   void step(optim::parameter_part which, const std::vector<tensor>& parts, const part_stepper& step_part);

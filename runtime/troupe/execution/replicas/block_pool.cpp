@@ -12,7 +12,8 @@ struct block_pool::state {
 
   const program::stage_parameters::memory_source source;
   std::mutex mutex;
-  std::multimap<std::int64_t, tensor> unused;  ///< u8, by size
+  using blocks = std::multimap<std::int64_t, tensor>;
+  blocks unused;  ///< u8, by size
 };
 
 namespace {
@@ -27,22 +28,25 @@ block_pool::block_pool(program::stage_parameters::memory_source source)
 
 tensor block_pool::take(const shape& extents, dtype type) {
   auto wanted = extents.num_elements() * static_cast<std::int64_t>(size_bytes(type));
-  tensor block;
+  state::blocks::node_type block;  // goes back without an allocation, which might fail
   {
     std::lock_guard lock(state_->mutex);
     auto& unused = state_->unused;
     if (auto found = unused.lower_bound(wanted); found != unused.end() && found->first <= most_times * wanted)
-      block = std::move(unused.extract(found).mapped());
+      block = unused.extract(found);
   }
-  if (!block.defined()) block = state_->source({wanted}, dtype::u8);
-  auto* elements = block.bytes().data();
-  auto give_back = [to = state_](tensor* used) {
-    std::unique_ptr<tensor> owned(used);
+  if (!block) {
+    state::blocks made;
+    made.emplace(wanted, state_->source({wanted}, dtype::u8));
+    block = made.extract(made.begin());
+  }
+  auto* elements = block.mapped().bytes().data();
+  auto give_back = [to = state_](state::blocks::node_type* used) {
+    std::unique_ptr<state::blocks::node_type> owned(used);
     std::lock_guard lock(to->mutex);
-    auto size = owned->num_elements();
-    to->unused.emplace(size, std::move(*owned));
+    to->unused.insert(std::move(*owned));
   };
-  std::shared_ptr<tensor> owner(new tensor(std::move(block)), give_back);
+  std::shared_ptr<state::blocks::node_type> owner(new state::blocks::node_type(std::move(block)), give_back);
   return tensor::wrap(std::move(owner), elements, extents, type);
 }
 

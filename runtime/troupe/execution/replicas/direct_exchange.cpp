@@ -13,17 +13,17 @@ namespace troupe::execution {
 using transport::tensor_role;
 
 direct_exchange::direct_exchange(replica_messages messages, int num_buckets, sum_memory memory,
-                                 ownership owner_of)
+                                 ownership owned)
     : replica_exchange(std::move(messages), num_buckets),
       memory_(std::move(memory)),
-      owner_of_(std::move(owner_of)),
+      owned_(std::move(owned)),
       buckets_(static_cast<std::size_t>(num_buckets)) {}
 
 void direct_exchange::begin(int bucket, const tensor& gradients) {
   auto& begun = buckets_[static_cast<std::size_t>(bucket)];
   begun.num_elements = gradients.num_elements();
   begun.type = gradients.dtype();
-  if (owner_of_ && !begun.is_message()) begun.owner = owner_of_(bucket);
+  if (owned_.owner_of && !begun.is_message()) begun.owner = owned_.owner_of(bucket);
   auto send = [&](int to, const tensor& value) {
     messages().send(tensor_role::replica_gradients, bucket, messages().replica(), to, value);
   };
@@ -40,27 +40,18 @@ bool direct_exchange::can_go_on() const {
 }
 
 void direct_exchange::add_up() {
-  for (int bucket : given_)
+  for (int bucket : given_) {
     if (has_gradients(bucket)) add_up_bucket(bucket);
-}
-
-void direct_exchange::take_acknowledgements(const taker& take) {
-  for (int bucket : given_)
-    if (buckets_[static_cast<std::size_t>(bucket)].is_of_another(messages().replica()) && has_sums(bucket)) {
-      take_sums(bucket);
-      take(bucket, {});
-    }
+    if (buckets_[static_cast<std::size_t>(bucket)].is_of_another(messages().replica()) && has_sums(bucket))
+      take_acknowledgement(bucket);
+  }
   forget_taken();
 }
 
 void direct_exchange::go_on(const taker& take) {
-  for (int bucket : given_) {
-    if (has_gradients(bucket)) add_up_bucket(bucket);
-    if (!has_sums(bucket)) continue;
-    auto sums = take_sums(bucket);
-    bool is_read = buckets_[static_cast<std::size_t>(bucket)].is_of_another(messages().replica());
-    take(bucket, is_read ? std::vector<tensor>() : sums);
-  }
+  add_up();
+  for (int bucket : given_)
+    if (has_sums(bucket)) take(bucket, take_sums(bucket));
   forget_taken();
 }
 
@@ -110,6 +101,13 @@ void direct_exchange::add_up_bucket(int bucket) {
   for (int to = 0; to < messages().num_replicas(); ++to)
     messages().send(tensor_role::summed_gradients, bucket, messages().replica(), to,
                     state.is_of_another(to) ? tensor::zeros({}, dtype::u8) : sum);
+  gradients.clear();
+  if (state.owner && owned_.on_read) owned_.on_read(bucket);
+}
+
+void direct_exchange::take_acknowledgement(int bucket) {
+  take_sums(bucket);
+  if (owned_.on_read) owned_.on_read(bucket);
 }
 
 std::string direct_exchange::lane_name() const { return messages().is_of_slices() ? "slice" : "replica"; }

@@ -14,17 +14,19 @@ namespace troupe::execution {
 /// the sum is that of the fixed tree over replicas (tree_reduce), so that the bits do not depend on who adds
 /// what, in which buckets or when.
 /// A bucket that one replica owns goes to that one as a whole, which alone gets the sums: a reduce-scatter.
-/// To the others it says that it has read what they gave. A message of the program goes to all replicas: an
-/// all-gather.
+/// It acknowledges to the others that it has read what they gave. A message of the program goes to all
+/// replicas: an all-gather.
 class direct_exchange final : public replica_exchange {
  public:
-  /// `owner_of`: see stage_parameters.
-  using ownership = std::function<std::optional<int>(int bucket)>;
-  direct_exchange(replica_messages messages, int num_buckets, sum_memory memory, ownership owner_of = {});
+  /// See stage_parameters.
+  struct ownership {
+    std::function<std::optional<int>(int bucket)> owner_of;  ///< null: buckets have no owners
+    std::function<void(int bucket)> on_read;                 ///< of those that have one; or null
+  };
+  direct_exchange(replica_messages messages, int num_buckets, sum_memory memory, ownership owned = {});
 
   bool can_go_on() const override;
   void add_up() override;
-  void take_acknowledgements(const taker& take) override;
   void go_on(const taker& take) override;
 
  private:
@@ -48,12 +50,13 @@ class direct_exchange final : public replica_exchange {
   bool has_gradients(int bucket) const;
   bool has_sums(int bucket) const;
   void add_up_bucket(int bucket);
+  void take_acknowledgement(int bucket);
   std::vector<tensor> take_sums(int bucket);
   void forget_taken();
   std::string lane_name() const;  ///< in errors
 
   sum_memory memory_;
-  ownership owner_of_;
+  ownership owned_;
   std::vector<bucket_state> buckets_;
   std::vector<int> given_;  ///< the buckets not taken yet, in the order they were given
 };

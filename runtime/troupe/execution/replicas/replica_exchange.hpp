@@ -15,7 +15,7 @@ namespace troupe::execution {
 class replica_exchange {
  public:
   /// `sums`: together, one after the other, the elements of the bucket; of a message those of all replicas,
-  /// in order; of a bucket that another replica owns none.
+  /// in order.
   using taker = std::function<void(int bucket, const std::vector<tensor>& sums)>;
   /// Memory for the sums of a bucket, of any value. It may be that of the G before: who gives a bucket has
   /// taken the sums of the last one.
@@ -27,7 +27,8 @@ class replica_exchange {
 
   /// A complete bucket, f32, bf16 or f16 [n], whose sums have its dtype: they are computed in f32 and rounded
   /// once. Or a message, i32 [n], which all replicas get as it is. n > 0. The elements must not change until
-  /// the bucket is taken. No effect if it was given before. Throws std::logic_error for another form.
+  /// the bucket is taken, or, if a replica owns it, read. No effect if it was given before. Throws
+  /// std::logic_error for another form.
   void give(int bucket, const tensor& gradients);
   /// In ascending order.
   std::vector<int> not_given() const;
@@ -37,9 +38,7 @@ class replica_exchange {
   virtual bool can_go_on() const = 0;
   /// Adds up what has come from the others, as far as this replica does that, and sends it on.
   virtual void add_up() = 0;
-  /// Gives `take` the buckets of other owners that these have read.
-  virtual void take_acknowledgements(const taker& /*take*/) {}
-  /// All of this, and gives `take` the buckets whose sums are there. Throws std::logic_error if replicas gave
+  /// The same, and gives `take` the buckets whose sums are there. Throws std::logic_error if replicas gave
   /// different numbers of elements or dtypes.
   virtual void go_on(const taker& take) = 0;
 

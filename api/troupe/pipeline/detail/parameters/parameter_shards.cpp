@@ -84,13 +84,11 @@ void parameter_shards::take_gradients() {
   for (const auto& each : parameters_) take_gradient(*each.target);
 }
 
-/// A parameter that no pass has reached gets memory too, which nobody reads.
 void parameter_shards::take_gradient(const parameter& whole) {
   if (freed_.contains(&whole)) return;
   auto [first, end] = pieces_of(whole);
   for (auto piece = first; piece < end; ++piece) {
     auto& source = whole_of(piece);
-    if (source.requires_gradient && !source.gradient_in_update().defined()) source.attach_new_gradient();
     auto& made = *sent()[piece].target;
     made.gradient_in_update() = view_of(source.gradient_in_update(), assigned_[piece]);
     made.has_gradient = source.has_gradient;

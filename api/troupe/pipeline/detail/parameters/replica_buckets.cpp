@@ -5,15 +5,6 @@
 #include "troupe/tensor/async/async_device_copy.hpp"
 
 namespace troupe::detail {
-namespace {
-
-tensor& gradient_memory_of(parameter& one) {
-  if (!one.gradient_in_update().defined()) one.attach_new_gradient();
-  return one.gradient_in_update();
-}
-
-}  // namespace
-
 replica_buckets::replica_buckets(std::vector<parameter*> parameters, const std::vector<std::size_t>& by_use,
                                  const std::function<int(std::size_t index)>& num_rounds,
                                  bucket_owners owners)
@@ -82,7 +73,7 @@ tensor replica_buckets::pack(int bucket) const {
 void replica_buckets::set_elements(int bucket, const std::vector<tensor>& parts,
                                    const std::vector<parameter*>& parameters) const {
   auto target = is_packed(bucket) ? tensor::empty({size_of_packed(bucket)})
-                                  : optim::elements_of(gradient_memory_of(*parameters[part_of(bucket).index]),
+                                  : optim::elements_of(parameters[part_of(bucket).index]->attached_gradient(),
                                                        part_of(bucket));
   std::int64_t next = 0;
   for (const auto& part : parts) {
@@ -98,7 +89,7 @@ void replica_buckets::unpack(int bucket, const tensor& packed,
   for (auto index : this->packed(bucket)) {
     auto* each = parameters[index];
     auto count = each->extents.num_elements();
-    auto& gradient = gradient_memory_of(*each);
+    auto& gradient = each->attached_gradient();
     if (count > 0)
       in_a_row(gradient).copy_from(async_device_copy(packed.rows(next, count), gradient.device()));
     next += count;

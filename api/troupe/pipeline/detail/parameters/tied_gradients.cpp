@@ -27,9 +27,11 @@ bool tied_gradients::is_use(const parameter& one) const {
 void tied_gradients::combine_own() {
   for (const auto& each : weights_) {
     if (each.in_several_stages) continue;
-    for (std::size_t i = 1; i < each.here.size(); ++i)
-      if (auto& use = *each.here[i].target; use.has_gradient)
-        add_gradient(*each.here.front().target, use.gradient());
+    for (std::size_t i = 1; i < each.here.size(); ++i) {
+      auto& use = *each.here[i].target;
+      if (use.has_gradient) add_gradient(*each.here.front().target, use.gradient());
+      if (frees_gradients_) use.detach_gradient();
+    }
   }
 }
 
@@ -41,7 +43,12 @@ tensor tied_gradients::partial_gradients() {
         gradients.push_back(
             {use.name, use.target->has_gradient ? use.target->gradient().to({}) : no_gradient()});
   wire::packed_state_pool pool;  // without it, the memory is freed when all stages have added it
-  return pack_state(gradients, pool);
+  auto packed = pack_state(gradients, pool);
+  gradients.clear();
+  for (const auto& each : weights_)
+    if (each.in_several_stages && frees_gradients_)
+      for (const auto& use : each.here) use.target->detach_gradient();
+  return packed;
 }
 
 void tied_gradients::combine(const std::vector<tensor>& partials) {

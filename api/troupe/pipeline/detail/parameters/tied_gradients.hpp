@@ -18,8 +18,9 @@ class tied_gradients {
     std::vector<named_parameter> here;  ///< uses in this stage, in that order
     bool in_several_stages = false;
   };
-  /// Takes trainable weights only.
-  explicit tied_gradients(std::vector<weight> weights = {}) : weights_(std::move(weights)) {}
+  /// Takes trainable weights only. `frees_gradients`: lets go of a use's gradient when it is added elsewhere.
+  explicit tied_gradients(std::vector<weight> weights = {}, bool frees_gradients = false)
+      : weights_(std::move(weights)), frees_gradients_(frees_gradients) {}
 
   /// Whether a weight is also used by other stages.
   bool has_shared() const;
@@ -45,6 +46,7 @@ class tied_gradients {
   static void mark_uses(const weight& shared);
 
   std::vector<weight> weights_;
+  bool frees_gradients_;
   std::set<const parameter*> is_marked_;  ///< first uses, since the last mark_stepped()
 };
 
