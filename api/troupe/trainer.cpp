@@ -65,11 +65,16 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
         "the plan in {} adds up weight gradients in descending order of microbatches: the weights have other "
         "bits than with other schedules, and snapshots can be resumed with plans of this order only",
         pipeline_.plan_file().string());
-  if (schedule::shards_parameters(plan_) && pipeline_.num_shards() == 1 && world_.rank() == 0)
+  bool ignores = pipeline_.num_shards() == 1
+                     ? schedule::shards_parameters(plan_)
+                     : schedule::frees_parameters(plan_) && !pipeline_.gathers().frees;
+  if (ignores && world_.rank() == 0)
     world_.shared_->log->warn(
-        "the plan in {} shards the parameters of stages (U and S, PyTorch's UNSHARD and RESHARD), but this "
-        "version holds them whole on every device: those actions do nothing, and save no memory",
-        pipeline_.plan_file().string());
+        "the plan in {} {} the parameters of stages ({}), but this job holds them whole on every device: "
+        "those "
+        "actions do nothing, and save no memory. With several replicas and --shard full they do",
+        pipeline_.plan_file().string(), pipeline_.num_shards() == 1 ? "shards" : "frees",
+        pipeline_.num_shards() == 1 ? "U and S, PyTorch's UNSHARD and RESHARD" : "S, PyTorch's RESHARD");
   if (auto modes = detail::modes_of(pipeline_.model());
       modes.trained.empty() && !modes.evaluated.empty() && world_.rank() == 0)
     world_.shared_->log->warn(

@@ -24,7 +24,7 @@ TEST_CASE(
 TEST_CASE("schedules of several stages a device give the same bits in one process and in two",
           "[same_bits]") {
   auto reference = run_local(small_job({"--devices", "1", "--stages", "4"}));
-  for (std::string schedule : {"interleaved_1f1b", "zb_v", "dualpipe_v"}) {
+  for (std::string schedule : {"interleaved_1f1b", "zb_v", "dualpipe_v", "looped_bfs"}) {
     INFO(schedule);
     auto devices = run_local(small_job({"--devices", "2", "--schedule", schedule}));
     CHECK(devices.weights_sha256() == reference.weights_sha256());

@@ -14,7 +14,7 @@ namespace {
 
 /// What is varied. The first value of each is the default.
 const std::vector<words> factors = {
-    {"1f1b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "dualpipe_v"},
+    {"1f1b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "dualpipe_v", "looped_bfs"},
     {"1", "2", "4"},                                           // processes
     {"f32", "f32 clipped", "f16 clipped"},                     // of a GPT with tied weights
     {"", "checkpointed"},                                      // its blocks

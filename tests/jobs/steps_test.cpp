@@ -70,7 +70,8 @@ TEST_CASE("processes that give different batches are refused, all of them", "[st
 
 TEST_CASE("any schedule, number of processes, numbers and failure give the bits of fit", "[.soak][steps]") {
   for (const words& numbers : {words{}, words{"--clip-grad-norm", "0.5"}, clipped})
-    for (const auto* schedule : {"gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "dualpipe_v"})
+    for (const auto* schedule :
+         {"gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "dualpipe_v", "looped_bfs"})
       for (int num_processes : {1, 2, 4})
         for (const auto* point :
              {"", "between", "forward", "backward", "weight", "reduce", "apply", "copy_state"})

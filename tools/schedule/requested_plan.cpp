@@ -11,11 +11,15 @@ namespace {
 constexpr int default_stages = 4;
 constexpr int most_samples = 1 << 20;
 
-bool has_shards(const schedule_request& request) {
-  bool has = request.shard != "none";
-  if (has && request.replicas == 1)
+schedule::gather_options gathers_of(const schedule_request& request) {
+  bool has_shards = request.shard != "none", is_full = request.shard == "full";
+  if (has_shards && request.replicas == 1)
     throw bad_input("--shard " + request.shard + " divides what replicas hold: add --replicas 2 or more");
-  return has;
+  if (!is_full && (request.reshard_after != "pass" || request.gather_ahead != 1))
+    throw bad_input(
+        "--reshard-after and --gather-ahead say when stages hold whole weights, which they always " +
+        std::string("do but with --shard full: add that, or leave them out"));
+  return {has_shards, is_full, schedule::reshard_point_from(request.reshard_after), request.gather_ahead};
 }
 
 plan made_plan(const schedule_request& request) {
@@ -29,7 +33,7 @@ plan made_plan(const schedule_request& request) {
                     .num_devices = request.devices.value_or(std::max(1, stages / chunks)),
                     .flush_every = request.flush_every,
                     .num_replicas = request.replicas,
-                    .shards_parameters = has_shards(request)});
+                    .gathers = gathers_of(request)});
 }
 
 schedule::measured_cut measured_with(const schedule_request& request, int num_stages, int num_microbatches) {
@@ -104,7 +108,7 @@ schedule::costed_plan requested_plan(const schedule_request& request) {
   if (request.best) return chosen_plan(request);
   schedule::costed_plan result;
   auto replicas = [&](int) {
-    return schedule::plan_csv_options{.mesh = {request.replicas}, .shards_parameters = has_shards(request)};
+    return schedule::plan_csv_options{.mesh = {request.replicas}, .gathers = gathers_of(request)};
   };
   result.made =
       request.plan_file ? schedule::read_plan_file(*request.plan_file, replicas) : made_plan(request);

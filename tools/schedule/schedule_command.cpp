@@ -23,10 +23,10 @@ void add_plan_options(CLI::App& command, schedule_request& request) {
                        "--memory-per-chunk are of");
   best->excludes(file);
   command
-      .add_option(
-          "--kind", request.kind,
-          "gpipe, 1f1b, forward_only, interleaved_1f1b, zb_h1, zb_h2, zb_v, dualpipe_v or pipedream_2bw "
-          "(default: 1f1b)")
+      .add_option("--kind", request.kind,
+                  "gpipe, 1f1b, forward_only, interleaved_1f1b, zb_h1, zb_h2, zb_v, dualpipe_v, "
+                  "pipedream_2bw or looped_bfs "
+                  "(default: 1f1b)")
       ->excludes(file);
   command
       .add_option("--stages", request.stages,
@@ -49,15 +49,27 @@ void add_plan_options(CLI::App& command, schedule_request& request) {
       ->excludes(best);
   command
       .add_option("--shard", request.shard,
-                  "What replicas divide among themselves: none, optimizer or grad (U)")
+                  "What replicas divide among themselves: none, optimizer or grad (U), or full (U and S)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"none", "optimizer", "grad"}))
+      ->check(CLI::IsMember({"none", "optimizer", "grad", "full"}))
+      ->excludes(best);
+  command
+      .add_option("--reshard-after", request.reshard_after,
+                  "With --shard full: S after each pass, where one of another stage follows, or once a step")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"pass", "step"}))
+      ->excludes(best);
+  command
+      .add_option("--gather-ahead", request.gather_ahead,
+                  "With --shard full: so many passes of its device a U comes before the one that needs it")
+      ->capture_default_str()
+      ->check(CLI::Range(0, schedule::most_gather_ahead))
       ->excludes(best);
   command
       .add_option(
           "--devices", request.devices,
           "Devices that share the stages (default: one a stage, or one for two with interleaved_1f1b, "
-          "zb_v and dualpipe_v)")
+          "zb_v, dualpipe_v and looped_bfs)")
       ->check(CLI::Range(-most_devices, most_devices))
       ->excludes(file);
   command

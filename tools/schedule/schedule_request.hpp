@@ -16,7 +16,9 @@ struct schedule_request {
   int microbatches = 8;                  ///< in an optimizer step
   int flush_every = 1;                   ///< optimizer steps between two flushes
   int replicas = 1;                      ///< of the pipeline, which all run its plan
-  std::string shard = "none";            ///< what the replicas divide: none, optimizer or grad
+  std::string shard = "none";            ///< what the replicas divide: none, optimizer, grad or full
+  std::string reshard_after = "pass";    ///< see schedule::gather_options
+  int gather_ahead = 1;                  ///< the same
   action_costs costs;
   std::optional<std::uint64_t> memory_per_chunk;  ///< bytes that a stage keeps of one microbatch
   std::optional<std::uint64_t> memory;  ///< bytes that each device has for activations; none: no limit

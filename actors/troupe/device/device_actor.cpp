@@ -206,17 +206,12 @@ void device_state::begin_call(const messages::step_credit& given) {
           .pass = *pass,
           .generation = generation_,
           .call = call_->index,
+          .num_batches = call_->num_batches,
           .shares_metrics = command_.job->shares_metrics},
       [this](int stage) -> program::stage_program& { return program_of(stage); }, waiter_.arrived(),
       static_cast<execution::action_host&>(*this));
   interpreter_->begin_step(step_);
   batches_.begin_call(*call_, step_, interpreter_->assignment());
-}
-
-/// In each step of an evaluation every replica runs a batch; for the last step there may be too few.
-bool device_state::has_batch(std::uint64_t step) const {
-  return call_->kind == job::call_kind::train ||
-         interpreter_->assignment().batch_of(step) < call_->num_batches;
 }
 
 program::stage_program& device_state::program_of(int stage) const {
@@ -345,11 +340,11 @@ void device_state::begin_step() {
   waiter_.arrived().forget_before(call_->index, deferred_step_ ? deferred_step_->step : step_);
   account_.begin_step(generation_, step_);
   if (interpreter_->actions().empty()) return;
-  if (!has_batch(step_)) return interpreter_->skip_step();
+  if (!interpreter_->has_batch(step_)) return interpreter_->skip_step();
   auto ahead = step_ + static_cast<std::uint64_t>(command_.job->prefetch_steps);
   auto num_granted = end_.step + (end_.action > 0 ? 1 : 0);  // steps, to their end or not
   auto end = std::min(ahead, num_granted);
-  if (!has_batch(end - 1)) --end;  // the last one of an evaluation
+  if (!interpreter_->has_batch(end - 1)) --end;  // the last one of an evaluation
   batches_.want(step_, end);
 }
 

@@ -112,7 +112,6 @@ class device_state : private execution::action_host {
   program::step_metrics told_metrics() const;
   void begin_call(const messages::step_credit& given);
   void begin_step();
-  bool has_batch(std::uint64_t step) const;
   void set_status(schedule::device_activity activity) { set_status(activity, position()); }
   void set_status(schedule::device_activity activity, const plan_position& place);
   program::stage_program& program_of(int stage) const;

@@ -31,7 +31,7 @@ trace::trace_kind kind_of(action_kind kind) {
       return trace::trace_kind::all_reduce;
     case action_kind::unshard:
     case action_kind::reshard:
-      break;  // they do nothing, and no host is told
+      break;  // no host is told
   }
   return trace::trace_kind::forward;
 }

@@ -39,7 +39,7 @@ schedule::plan_csv_options implied_by(const Pipeline& pipeline, const job_option
           has_equal_replicas(pipeline.model(), pipeline.numerics()),
           schedule::joint_passes(synchronized_stages_of(pipeline.model(), partition), layout::mesh_axis::dp),
           {},
-          pipeline.num_shards() > 1};
+          pipeline.gathers()};
 }
 
 plan_options options_of_plan(const Pipeline& pipeline, const job_options& options, int num_stages,
@@ -57,7 +57,7 @@ plan_options options_of_plan(const Pipeline& pipeline, const job_options& option
           .averages_weights = implied.averages_weights,
           .has_equal_replicas = implied.has_equal_replicas,
           .joint = implied.joint,
-          .shards_parameters = implied.shards_parameters};
+          .gathers = implied.gathers};
 }
 
 /// `most_devices`: as many as the processes can have.
@@ -89,6 +89,11 @@ plan plan_in_file(const Pipeline& pipeline, const job_options& options, int most
     refuse("the plan has " + std::to_string(read.num_devices()) + " devices, but the job " +
            std::to_string(most_devices) + (pipeline.replicas() == 1 ? "" : " for each replica") +
            ". Use more processes, or more --devices in each");
+  if (auto gathers = pipeline.gathers();
+      gathers.frees && read.gathers != gathers && gathers != schedule::gather_options{true, true})
+    refuse(
+        "the plan says itself when each stage gathers weights and lets go of them (U and S). Leave "
+        "--gather-ahead and --reshard-after out");
   return read;
 }
 

@@ -106,7 +106,8 @@ std::vector<held_memory> Trainer::predicted_memory(const cost_profile& profile,
   return predict_memory(
       profile, stages, plan_, simulate(plan_, {}), places,
       {.num_shards = pipeline_.num_shards(),
-       .frees_gradients = frees_gradients(pipeline_.numerics(), places, world_.world_size())});
+       .frees_gradients = frees_gradients(pipeline_.numerics(), places, world_.world_size()),
+       .frees_parameters = pipeline_.gathers().frees});
 }
 
 }  // namespace troupe

@@ -24,6 +24,8 @@ job_options options_of(const Pipeline& pipeline) {
   options.clip_grad_norm = pipeline.numerics().clip_grad_norm;
   static_cast<replica_exchange_options&>(options) = pipeline.numerics().exchange;
   options.shard = to_string(pipeline.numerics().shard);
+  options.reshard_after = to_string(pipeline.gathers().reshards);
+  options.gather_ahead = pipeline.gathers().ahead;
   options.loss_scale = pipeline.numerics().loss_scale.initial_scale;
   return options;
 }
@@ -32,9 +34,9 @@ job_options options_of(const Pipeline& pipeline) {
 
 void refuse_unused_options(const job_options& options, const Pipeline& pipeline) {
   auto used = options_of(pipeline);
-  std::vector<std::string_view> names{"stages",         "device_map",  "microbatches", "replicas",
-                                      "schedule",       "flush_every", "plan",         "precision",
-                                      "clip_grad_norm", "loss_scale",  "shard"};
+  std::vector<std::string_view> names{
+      "stages",    "device_map",     "microbatches", "replicas", "schedule",      "flush_every", "plan",
+      "precision", "clip_grad_norm", "loss_scale",   "shard",    "reshard_after", "gather_ahead"};
   names.insert(names.end(), replica_exchange_fields.begin(), replica_exchange_fields.end());
   for (auto name : names) {
     const auto& field = *config::find_job_field(name);

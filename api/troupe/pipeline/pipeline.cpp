@@ -31,6 +31,7 @@ Pipeline::Pipeline(nn::Graph model, const job_options& options) : Pipeline(std::
   top_k_gradients(options.top_k_gradients).power_sgd_rank(options.power_sgd_rank);
   average_every(options.average_every);
   shard(shard_strategy_from(options.shard));
+  reshard_after(schedule::reshard_point_from(options.reshard_after)).gather_ahead(options.gather_ahead);
   loss_scale({.initial_scale = options.loss_scale});
 }
 
@@ -192,6 +193,26 @@ Pipeline& Pipeline::average_every(int num_steps) {
 Pipeline& Pipeline::shard(shard_strategy strategy) {
   numerics_.shard = strategy;
   return *this;
+}
+
+Pipeline& Pipeline::reshard_after(schedule::reshard_point point) {
+  gathers_.reshards = point;
+  return *this;
+}
+
+Pipeline& Pipeline::gather_ahead(int num_passes) {
+  if (num_passes < 0 || num_passes > schedule::most_gather_ahead)
+    throw bad_input("stages can gather weights from 0 to " + std::to_string(schedule::most_gather_ahead) +
+                    " passes ahead, got " + std::to_string(num_passes));
+  gathers_.ahead = num_passes;
+  return *this;
+}
+
+schedule::gather_options Pipeline::gathers() const {
+  auto chosen = gathers_;
+  chosen.gathers = num_shards() > 1;
+  chosen.frees = numerics_.shard == shard_strategy::full;
+  return chosen;
 }
 
 Pipeline& Pipeline::loss_scale(optim::loss_scaler_options options) {

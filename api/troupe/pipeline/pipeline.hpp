@@ -38,7 +38,7 @@ class Pipeline {
   Pipeline(nn::Graph model, const job_options& options);
 
   /// Number of contiguous stages of about equal cost; 0 (the default): one per device, or two in the
-  /// schedules that place stages themselves (interleaved_1f1b, zb_v, dualpipe_v).
+  /// schedules that place stages themselves (interleaved_1f1b, zb_v, dualpipe_v, looped_bfs).
   Pipeline& stages(int count);
   /// Lets a stage begin with each of these nodes (of a Sequential: "3", or the child's name) instead, besides
   /// the first one: cut_before({"block2.conv1", "head"}) gives three stages. Throws bad_input as partition_at
@@ -139,13 +139,22 @@ class Pipeline {
   /// optimizer that is not by element (optimizer_state::is_elementwise) gets whole parameters, so that parts
   /// differ more. With `grad` (ZeRO, stage 2) a replica also frees gradients when the owners of a weight's
   /// pieces have read them, at the latest in G, and gets memory for them in the next step's backward. Shared
-  /// memory, between processes on CPUs, is kept for later gradients of the device. The weights have the bits
-  /// of replicas that divide nothing.
+  /// memory, between processes on CPUs, is kept for later gradients of the device.
+  /// With `full` (ZeRO, stage 3) it holds the weights that it steps. It has the others of a stage between a U
+  /// and an S of the plan alone, for the stage's passes: FSDP, whose units are the stages. Several stages on
+  /// a device hold one or two of them whole at a time. The weights have the bits of replicas that divide
+  /// nothing.
   ///
   /// The Trainer throws bad_input without replicas, with top_k_gradients, power_sgd_rank, average_every or
   /// flush_every above 1, and with backends that carry the sums of replicas. Likewise for buffers that may
   /// differ from replica to replica (BatchNorm2d, modules of one's own; SyncBatchNorm is possible).
   Pipeline& shard(shard_strategy strategy);
+  /// With `full`: when a stage lets go of weights that others own. `pass` (the default): whenever a pass of
+  /// another stage of the device comes next. `step`: after its last backward of the step, which gathers once.
+  Pipeline& reshard_after(schedule::reshard_point point);
+  /// With `full`: a U comes so many passes of the device before the pass that needs it, from 0 to 64, so that
+  /// weights travel meanwhile; 1 by default. Each holds one stage more. Throws bad_input for another number.
+  Pipeline& gather_ahead(int num_passes);
   /// Options of the dynamic loss scale in f16. Throws std::invalid_argument as loss_scaler does.
   Pipeline& loss_scale(optim::loss_scaler_options options);
 
@@ -174,6 +183,8 @@ class Pipeline {
   const numeric_options& numerics() const { return numerics_; }
   /// Over how many replicas the optimizer's state of a stage is divided (shard); 1: each holds all.
   int num_shards() const { return numerics_.shard == shard_strategy::none ? 1 : replicas_; }
+  /// Of stages for which the plan file has no U and S.
+  schedule::gather_options gathers() const;
 
  private:
   void forget_device_map();
@@ -194,6 +205,7 @@ class Pipeline {
   optim::Optimizer optimizer_ = optim::Adam();
   std::shared_ptr<const std::vector<named_tensor>> initial_weights_;
   numeric_options numerics_;
+  schedule::gather_options gathers_;  ///< as far as the user chooses
 };
 
 }  // namespace troupe

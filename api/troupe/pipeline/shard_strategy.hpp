@@ -12,7 +12,9 @@ enum class shard_strategy : std::uint8_t {
   optimizer,
   /// gradients too: they are held from a step's first backward until the owners have read them, at the
   /// latest in G (ZeRO, stage 2)
-  grad
+  grad,
+  /// weights too: a stage has those of the others for its passes only (ZeRO, stage 3; FSDP)
+  full
 };
 
 std::string_view to_string(shard_strategy strategy);

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "troupe/planning/detail/divided_memory.hpp"
 #include "troupe/schedule/simulation/memory_ledger.hpp"
 #include "troupe/tensor/detail/caching_allocator.hpp"
 
@@ -219,65 +220,11 @@ std::vector<memory_effect> effects_of(const action& op, const std::vector<stage_
     case action_kind::reduce_gradient:
       return {effect_of(stage.reduction, {}, 0)};
     case action_kind::all_reduce:  // jobs with replicas hold more: not predicted
-    case action_kind::unshard:     // whole parameters are counted as lasting
+    case action_kind::unshard:     // divided_memory
     case action_kind::reshard:
       break;
   }
   return {};
-}
-
-std::uint64_t share_of(std::uint64_t bytes, const divided_state& divided) {
-  auto shards = static_cast<std::uint64_t>(divided.num_shards);
-  return (bytes + shards - 1) / shards;
-}
-
-/// When a stage's gradients are there, if they are freed in each step.
-class freed_gradients {
- public:
-  freed_gradients(const cost_profile& profile, const std::vector<layer_run>& stages, const plan& made,
-                  const divided_state& divided) {
-    for (const auto& stage : stages) {
-      auto& bytes = bytes_.emplace_back();
-      for (int layer = stage.first; layer < stage.last; ++layer)
-        bytes += profile.layers[static_cast<std::size_t>(layer)].gradient_bytes;
-      shares_.push_back(share_of(bytes, divided));
-    }
-    for (const auto& device : made.devices)
-      for (const auto& op : device)
-        if (op.kind == action_kind::backward || op.kind == action_kind::weight_gradient)
-          first_.try_emplace(op.stage, op);
-  }
-
-  /// How much more there is from the beginning of an action on, and from its end on.
-  std::pair<std::int64_t, std::int64_t> changes(const action& op) const {
-    auto stage = static_cast<std::size_t>(op.stage);
-    auto all = as_signed(bytes_[stage]), share = as_signed(shares_[stage]);
-    if (auto found = first_.find(op.stage); found != first_.end() && found->second == op) return {all, 0};
-    if (op.kind == action_kind::all_reduce && op.axis == layout::mesh_axis::dp) return {share, -all};
-    if (op.kind == action_kind::apply) return {0, -share};
-    return {};
-  }
-
- private:
-  std::vector<std::uint64_t> bytes_, shares_;  ///< [stage]
-  std::map<int, action> first_;                ///< [stage] backward or weight gradient
-};
-
-void add_lasting(const cost_profile& profile, const layer_run& stage, const divided_state& divided,
-                 held_memory& held) {
-  auto share = [&](std::uint64_t bytes) { return share_of(bytes, divided); };
-  for (int layer = stage.first; layer < stage.last; ++layer) {
-    const auto& cost = profile.layers[static_cast<std::size_t>(layer)];
-    held.parameters += cost.parameter_bytes;
-    if (!divided.frees_gradients) held.gradients += cost.gradient_bytes;
-    held.optimizer += share(cost.optimizer_bytes);
-    held.buffers += cost.buffer_bytes;
-  }
-  for (const auto& each : profile.shared) {
-    if (each.first < stage.first || each.layer >= stage.last) continue;
-    held.parameters -= each.parameter_bytes;
-    held.optimizer -= share(each.optimizer_bytes);
-  }
 }
 
 }  // namespace
@@ -288,16 +235,12 @@ std::vector<held_memory> predict_memory(const cost_profile& profile, const std::
                                         const divided_state& divided) {
   auto memories = memories_of(profile, stages);
   stage_places placed(made, places);
-  freed_gradients freed(profile, stages, made, divided);
+  detail::divided_memory states(profile, stages, made, divided);
   auto effects = [&](const action& op) {
     auto all = effects_of(op, memories, placed);
-    if (!divided.frees_gradients) return all;
-    auto [before, after] = freed.changes(op);
-    memory_effect begin, end;
-    of(memory_use::gradients, begin.change) = before;
-    of(memory_use::gradients, end.change) = after;
-    all.insert(all.begin(), begin);
-    all.push_back(end);
+    auto [begin, end] = states.changes(op);
+    all.insert(all.begin(), {.change = begin});
+    all.push_back({.change = end});
     return all;
   };
   schedule::memory_costs costs{
@@ -306,7 +249,7 @@ std::vector<held_memory> predict_memory(const cost_profile& profile, const std::
   std::vector<std::int64_t> samples(held.size());
   for (std::size_t stage = 0; stage < stages.size(); ++stage) {
     auto device = static_cast<std::size_t>(made.device_of_stage[stage]);
-    add_lasting(profile, stages[stage], divided, held[device]);
+    states.add_lasting(static_cast<int>(stage), held[device]);
     if (placed.is_on_gpu(stage)) continue;
     samples[device] =
         std::max(samples[device], kept_batches * made.num_microbatches * memories[stage].samples);
@@ -325,6 +268,7 @@ std::vector<held_memory> predict_memory(const cost_profile& profile, const std::
       if (entry.op.kind == action_kind::forward)
         held[device].activations =
             std::max(held[device].activations, not_negative(of(memory_use::activations, entry.held)));
+    held[device].parameters = not_negative(of(memory_use::parameters, most)) - held[device].buffers;
     held[device].gradients = not_negative(of(memory_use::gradients, most));
     held[device].messages = not_negative(of(memory_use::messages, most));
     held[device].working = not_negative(of(memory_use::working, most));

@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-/// What a device is to hold, in bytes. `parameters` to `buffers` last, but for gradients that are freed; of
-/// those, and of the others, it is the most.
+/// What a device is to hold, in bytes. `parameters` to `buffers` last, but for parameters and gradients that
+/// are freed; of those, and of the others, it is the most.
 struct held_memory {
   std::uint64_t parameters = 0, gradients = 0, optimizer = 0, buffers = 0;
   /// Kept for backward passes, with the values that come in from other stages.
@@ -32,8 +32,9 @@ struct compute_place {
 
 /// What the replicas of a stage divide among themselves (Pipeline::shard).
 struct divided_state {
-  int num_shards = 1;            ///< of the optimizer's state; 1: each replica holds all
-  bool frees_gradients = false;  ///< held from the first backward to G, their sums to A; false: always
+  int num_shards = 1;             ///< of the optimizer's state; 1: each replica holds all
+  bool frees_gradients = false;   ///< held in the stage's backwards, then their sums to A; false: always
+  bool frees_parameters = false;  ///< whole parameters are held from a U to the next S
 };
 
 /// Predicts what each device of a plan holds in a training step after the first one. Follows the passes of

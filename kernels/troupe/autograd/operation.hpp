@@ -21,7 +21,8 @@ class operation {
   /// std::invalid_argument. An operation whose backward reads a parameter's value stores it as a
   /// saved_parameter.
   virtual std::vector<tensor> backward_input(const tensor& output_gradient) = 0;
-  /// Adds the gradients of the operation's parameters. Called after backward_input, possibly much later.
+  /// Adds the gradients of the operation's parameters. Called after backward_input, possibly much later, when
+  /// parameters may be detached: it must not read their values.
   virtual void backward_weight(const tensor& /*output_gradient*/) {}
   /// Whether backward_weight may be called before backward_input. Communication of the weight gradients then
   /// overlaps with the computation of the input gradients.

@@ -100,8 +100,14 @@ void parameter::attach_gradient(tensor gradient) {
   gradient_.set_memory_category(memory_category::gradients);
 }
 
+device parameter::place() const {
+  if (value_.defined()) return value_.device();
+  return converted_.defined() ? converted_.device() : detached_from_;
+}
+
 void parameter::detach() {
   no_update_pending();
+  detached_from_ = place();
   value_ = {};
   converted_ = {};
 }
@@ -114,10 +120,7 @@ void parameter::detach_gradient() {
 tensor& parameter::attached_gradient() {
   if (gradient_.defined()) return gradient_;
   memory_scope counted(memory_category::gradients);
-  const auto& read = value_.defined() ? value_ : converted_;
-  attach_gradient(gradient_source
-                      ? gradient_source(extents)
-                      : tensor::empty(extents, dtype::f32, read.defined() ? read.device() : device()));
+  attach_gradient(gradient_source ? gradient_source(extents) : tensor::empty(extents, dtype::f32, place()));
   return gradient_;
 }
 
@@ -135,6 +138,7 @@ void parameter::move_to(device target) {
   gradient_ = std::move(moved_gradient);
   mark_changed();
   converted_ = std::move(moved_conversion);
+  detached_from_ = target;
 }
 
 const tensor& parameter::as(dtype type) const {

@@ -94,6 +94,8 @@ struct parameter {
   tensor& attached_gradient();
   /// Where the memory of its gradients comes from, f32 of these extents; null: ordinary memory.
   std::function<tensor(shape extents)> gradient_source;
+  /// Where the value is, or was before it was detached.
+  device place() const;
   /// Whether operations can read it, in the dtype of the value or of its conversion.
   bool is_attached() const { return value_.defined() || converted_.defined(); }
   /// Moves value and gradient to device `target`; earlier handles keep referring to the old memory. Throws
@@ -137,6 +139,7 @@ struct parameter {
   tensor gradient_;
   std::shared_ptr<pending_update> update_;  ///< the optimizer's step that is still to come; null: none
   mutable tensor converted_;
+  device detached_from_;
   std::uint64_t version_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -12,9 +13,11 @@ constexpr std::size_t most_axes = 255;
 }  // namespace
 
 tensor_contents whole_contents(const named_tensor& held) {
-  const auto& extents = held.value.shape();
-  return {held.name, held.value.dtype(), extents.extents(), {whole_box(extents)}, 0, extents.num_elements(),
-          {}};
+  return whole_contents(held.name, held.value.dtype(), held.value.shape());
+}
+
+tensor_contents whole_contents(std::string name, dtype type, const shape& extents) {
+  return {std::move(name), type, extents.extents(), {whole_box(extents)}, 0, extents.num_elements(), {}};
 }
 
 std::vector<tensor_contents> whole_contents(std::span<const named_tensor> held) {

@@ -30,6 +30,7 @@ struct tensor_contents {
 
 /// All elements of a tensor.
 tensor_contents whole_contents(const named_tensor& held);
+tensor_contents whole_contents(std::string name, dtype type, const shape& extents);
 std::vector<tensor_contents> whole_contents(std::span<const named_tensor> held);
 bool is_whole(const tensor_contents& held);
 

@@ -9,6 +9,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/fault/fault_plan.hpp"
 #include "troupe/mesh/device_places.hpp"
+#include "troupe/schedule/plan.hpp"
 #include "troupe/usage/number_text.hpp"
 
 namespace troupe {
@@ -103,8 +104,21 @@ void check_layout(const job_options& options) {
                       ": give one of them");
 }
 
+void check_gathers(const job_options& options) {
+  for (const auto* name : {"reshard_after", "gather_ahead"})
+    if (options.shard != "full" && options.given.contains(name))
+      throw bad_input(config::find_job_field(name)->option_name() +
+                      " says when stages hold whole weights, which they always do but with --shard full: add "
+                      "that, or leave it out");
+  if (options.gather_ahead < 0 || options.gather_ahead > schedule::most_gather_ahead)
+    throw bad_input("--gather-ahead must be from 0 to " + std::to_string(schedule::most_gather_ahead) +
+                    " passes, got " + std::to_string(options.gather_ahead));
+}
+
 void check_exchange(const job_options& options) {
-  check_word("--shard", options.shard, {"none", "optimizer", "grad"});
+  check_word("--shard", options.shard, {"none", "optimizer", "grad", "full"});
+  check_word("--reshard-after", options.reshard_after, {"pass", "step"});
+  check_gathers(options);
   if (options.replicas > 1) return;
   if (options.shard != "none")
     throw bad_input("--shard " + options.shard +

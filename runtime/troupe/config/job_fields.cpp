@@ -25,14 +25,19 @@ const job_field fields[] = {
     {"replicas", &o::replicas,
      "copies of the pipeline, each with so many microbatches; the bits depend on it"},
     {"shard", &o::shard,
-     "what replicas divide among themselves: none, optimizer (the optimizer's state, ZeRO 1), or grad "
-     "(gradients too, "
-     "ZeRO 2); no bit depends on it"},
+     "what replicas divide among themselves: none, optimizer (the optimizer's state, ZeRO 1), grad "
+     "(gradients too, ZeRO 2), or full (weights too, ZeRO 3); no bit depends on it"},
+    {"reshard_after", &o::reshard_after,
+     "with --shard full: a stage lets go of weights after each pass, where one of another stage follows "
+     "(pass), "
+     "or after its last backward of the step (step)"},
+    {"gather_ahead", &o::gather_ahead,
+     "with --shard full: so many passes of its device ahead a stage gathers its weights"},
     {"stages", &o::stages,
-     "pipeline stages; 0: one per device, two in interleaved_1f1b, zb_v and dualpipe_v"},
+     "pipeline stages; 0: one per device, two in interleaved_1f1b, zb_v, dualpipe_v and looped_bfs"},
     {"schedule", &o::schedule,
      "order of the microbatches: gpipe, 1f1b, interleaved_1f1b, zb_h1, zb_h2, zb_v, dualpipe_v, "
-     "pipedream_2bw"},
+     "pipedream_2bw, looped_bfs"},
     {"flush_every", &o::flush_every,
      "pipedream_2bw: steps between two flushes; must divide their number; the bits depend on it"},
     {"plan", &o::plan,

@@ -41,8 +41,11 @@ struct job_options : replica_exchange_options {
   /// Copies of the pipeline that train together, each with `microbatches` of its own (data parallelism); the
   /// devices are divided among them.
   int replicas = 1;
-  /// What the replicas divide among themselves: none, optimizer or grad (Pipeline::shard).
+  /// What the replicas divide among themselves: none, optimizer, grad or full (Pipeline::shard).
   std::string shard = "none";
+  /// With shard full: pass or step (Pipeline::reshard_after), and Pipeline::gather_ahead.
+  std::string reshard_after = "pass";
+  int gather_ahead = 1;
   /// A plan in the CSV form of torch.distributed.pipelining (plan_csv.hpp), which is run instead of
   /// `schedule`; empty: none.
   std::filesystem::path plan;

@@ -37,13 +37,14 @@ void plan_interpreter::begin_step(std::uint64_t step) {
   run_.begin_step(step);
   edges_.begin_step();
   updates_.begin_step();
+  gathers_.begin_step();
   num_pass_messages_.clear();
 }
 
 /// Other lanes run it, and need the weights that this one owns.
 void plan_interpreter::skip_step() {
   for (const auto& op : run_.actions())
-    if (op.kind == action_kind::unshard) gathers_.send_own(op);
+    if (op.kind == action_kind::unshard) gathers_.send_only(op);
   run_.pass_step();
 }
 
@@ -80,7 +81,8 @@ bool plan_interpreter::run(const action& op) {
       gathers_.begin(op);
       return true;
     case action_kind::reshard:
-      return true;  // those of others stay
+      gathers_.end(op);
+      return true;
   }
   throw std::logic_error("[plan_interpreter] expected a kind of action, got " +
                          std::to_string(static_cast<int>(op.kind)));

@@ -70,7 +70,8 @@ class plan_interpreter {
   plan_position deferred_at() const { return updates_.deferred_at(); }
   /// Whether a step was not applied since a value was infinite or NaN; nothing runs any more.
   bool is_halted() const { return updates_.is_halted(); }
-  batch_assignment assignment() const { return run_.assignment(); }
+  batch_assignment assignment() const { return run_.assignment_of(run_.replica()); }
+  bool has_batch(std::uint64_t step) const { return run_.is_run_by(run_.replica(), step); }
   /// Whether the next action misses the samples.
   bool needs_samples() const;
 

@@ -50,10 +50,13 @@ program::microbatch plan_run::microbatch_of(const action& op) const {
           .gradients_descend = gradients_descend_};
 }
 
-batch_assignment plan_run::assignment() const {
+batch_assignment plan_run::assignment_of(int replica) const {
   if (running().kind != schedule_kind::forward_only) return {};
-  return {static_cast<std::uint64_t>(running().num_running_replicas()),
-          static_cast<std::uint64_t>(replica())};
+  return {static_cast<std::uint64_t>(running().num_running_replicas()), static_cast<std::uint64_t>(replica)};
+}
+
+bool plan_run::is_run_by(int replica, std::uint64_t step) const {
+  return options_.pass == pass_kind::train || assignment_of(replica).batch_of(step) < options_.num_batches;
 }
 
 tensor plan_run::rows_of(const tensor& samples, int microbatch) const {

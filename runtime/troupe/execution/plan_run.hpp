@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <vector>
@@ -19,6 +20,8 @@ struct plan_run_options {
   pass_kind pass = pass_kind::train;
   std::uint64_t generation = 0;
   std::uint32_t call = 0;
+  /// Of a call that does not train.
+  std::uint64_t num_batches = std::numeric_limits<std::uint64_t>::max();
   bool shares_metrics = false;  ///< each replica's host gets the metrics of all
 };
 
@@ -70,7 +73,9 @@ class plan_run {
   void pass_action() { ++position_; }
   void pass_step() { position_ = actions().size(); }
   std::uint64_t step() const { return step_; }
-  batch_assignment assignment() const;
+  batch_assignment assignment_of(int replica) const;
+  /// Whether a replica runs the step: for the last one of an evaluation there may be too few batches.
+  bool is_run_by(int replica, std::uint64_t step) const;
   std::size_t position() const { return position_; }  ///< index of the next action
   bool is_at_end() const { return position_ == actions().size(); }
   const action& next() const { return actions()[position_]; }

@@ -1,6 +1,7 @@
 #include "troupe/execution/weight_gathers.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "troupe/execution/replicas/uncharged.hpp"
@@ -8,28 +9,50 @@
 namespace troupe::execution {
 
 void weight_gathers::begin(const action& op) {
-  if (is_gathered(op.stage)) return;
-  send_own(op);
-  auto found = running_.find(op.stage);
-  if (found == running_.end() || take_arrived(found->second)) return;
+  auto number = num_begun_[op.stage]++;
+  auto& parameters = run_.parameters(op.stage);
+  if (is_gathered(op.stage) || parameters.weight_buckets().empty()) return;
+  parameters.attach_weights();
+  auto& one = running_.emplace(op.stage, gather{&op, run_.step(), number}).first->second;
+  send_own(one);
+  if (take_arrived(one)) return;
   // A forward need not use all of them: training goes on to backwards, which wait for the rest.
-  if (run_.options().pass != pass_kind::train || !run_.host().may_wait_within()) return;
+  if (run_.options().pass != pass_kind::train || !run_.host().may_wait_within() || !forward_follows(op))
+    return;
   std::vector<int> missing;
-  for (auto [bucket, owner] : found->second.missing) missing.push_back(bucket);
-  found->second.is_deferred = run_.parameters(op.stage).defer_gather(
+  for (auto [bucket, owner] : one.missing) missing.push_back(bucket);
+  one.is_deferred = parameters.defer_gather(
       missing, [this, stage = op.stage](bool waits) { progress_within(stage, waits); });
 }
 
-void weight_gathers::send_own(const action& op) {
+void weight_gathers::send_only(const action& op) {
+  auto number = num_begun_[op.stage]++;
   auto& parameters = run_.parameters(op.stage);
+  if (is_gathered(op.stage) || parameters.weight_buckets().empty()) return;
+  gather one{&op, run_.step(), number};
+  send_own(one);
+  // What others send to all is taken, so that all know alike what need not be sent again.
+  if (parameters.keeps_weights()) running_.emplace(op.stage, std::move(one));
+}
+
+/// Whether the stage's next action is a forward. A W must not come while gathers are deferred.
+bool weight_gathers::forward_follows(const action& op) const {
+  auto rest = std::span(run_.actions()).subspan(run_.position() + 1);
+  auto next = std::ranges::find_if(
+      rest, [&op](const action& each) { return each.stage == op.stage && !is_of_storage(each.kind); });
+  return next != rest.end() && next->kind == action_kind::forward;
+}
+
+/// To those that run the step, or to all, if they keep it. What they own is missing from now on.
+void weight_gathers::send_own(gather& one) {
+  auto stage = one.op->stage;
+  auto& parameters = run_.parameters(stage);
+  run_.host().on_gather(*one.op);
+  bool keeps = parameters.keeps_weights(), is_first = ever_gathered_.insert(stage).second;
   auto buckets = parameters.weight_buckets();
-  if (buckets.empty() || is_gathered(op.stage)) return;
-  run_.host().on_gather(op);
-  bool is_first = ever_gathered_.insert(op.stage).second;
-  auto& one = running_.emplace(op.stage, gather{&op, run_.step()}).first->second;
   for (std::size_t index = 0; index < buckets.size(); ++index) {
     const auto& [owner, is_stepped] = buckets[index];
-    if (!is_stepped && !is_first) continue;
+    if (keeps && !is_stepped && !is_first) continue;
     auto number = static_cast<int>(index);
     if (owner != run_.replica()) {
       one.missing.emplace_back(number, owner);
@@ -37,11 +60,19 @@ void weight_gathers::send_own(const action& op) {
     }
     auto own = uncharged(parameters.weights_in(number));
     for (int to = 0; to < run_.running().mesh.num_replicas; ++to)
-      if (to != owner) run_.deliver(tag_of(one, number, owner, to), own);
+      if (to != owner && (keeps || run_.is_run_by(to, one.step)))
+        run_.deliver(tag_of(one, number, owner, to), own);
   }
 }
 
-/// Or will be: a U after an S finds the one before it under way.
+void weight_gathers::end(const action& op) {
+  auto& parameters = run_.parameters(op.stage);
+  if (parameters.keeps_weights()) return;
+  parameters.release_weights();
+  gathered_.erase(op.stage);
+}
+
+/// Or will be: where weights are kept a U after an S may find the one before it under way.
 bool weight_gathers::is_gathered(int stage) const {
   return gathered_.contains(stage) || running_.contains(stage);
 }
@@ -51,6 +82,7 @@ void weight_gathers::mark_stale(int stage) { gathered_.erase(stage); }
 bool weight_gathers::may_run(const action& op) {
   auto found = running_.find(op.stage);
   if (found == running_.end() || take_arrived(found->second)) return true;
+  if (op.kind == action_kind::reshard) return run_.parameters(op.stage).keeps_weights();
   return found->second.is_deferred ? op.kind == action_kind::forward || is_of_storage(op.kind)
                                    : !reads_parameters(op.kind) && op.kind != action_kind::apply;
 }
@@ -91,7 +123,7 @@ void weight_gathers::progress_within(int stage, bool waits) {
 transport::tensor_tag weight_gathers::tag_of(const gather& one, int bucket, int owner, int to) const {
   const auto& mesh = run_.running().mesh;
   auto lane = mesh.lane_at(to, mesh.slice_of(run_.lane()));
-  auto tag = run_.tag_to(lane, transport::tensor_role::shard_weights, one.op->stage, 0,
+  auto tag = run_.tag_to(lane, transport::tensor_role::shard_weights, one.op->stage, one.number,
                          static_cast<std::size_t>(bucket) * static_cast<std::size_t>(mesh.num_replicas) +
                              static_cast<std::size_t>(owner));
   tag.step = one.step;

@@ -45,7 +45,7 @@ fault_point fault_point_of(action_kind kind) {
     case action_kind::unshard:
       return fault_point::unshard;
     case action_kind::reshard:
-      break;  // it does nothing
+      break;  // it only frees memory
   }
   throw_invalid("fault_point_of", "a kind of action that computes or communicates",
                 std::to_string(static_cast<int>(kind)));

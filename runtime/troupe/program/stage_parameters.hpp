@@ -59,7 +59,7 @@ class stage_parameters {
 
   struct weight_bucket {
     int owner = 0;           ///< replica
-    bool is_stepped = true;  ///< false: no optimizer step changes them, so that they are gathered once
+    bool is_stepped = true;  ///< false: no optimizer step changes them: gathered once if weights are kept
   };
   /// Constant, and the same in all replicas. The default says none, for programs whose replicas hold and step
   /// all of their weights.
@@ -69,6 +69,11 @@ class stage_parameters {
   virtual tensor weights_in(int bucket);
   /// The weights of a bucket of another replica, which must not be written, nor used after the return.
   virtual void take_weights(int bucket, const tensor& weights);
+  /// false: passes have whole weights between a U and the next S of the plan only, which ends each step.
+  virtual bool keeps_weights() { return true; }
+  /// Called in a U, before it takes weights, and in an S, of a program that does not keep them.
+  virtual void attach_weights() {}
+  virtual void release_weights() {}
   /// Called in a U with weights still to come, in these buckets: whether forwards may begin before they are
   /// taken. If so, a forward calls `progress`, within which take_weights is called, as with defer_update,
   /// until `end_gather`. The default says no.

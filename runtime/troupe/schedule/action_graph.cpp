@@ -211,13 +211,26 @@ class lane_joiner {
       }
   }
 
-  /// The first action that needs the parameters waits for the shards of all.
+  /// What waits for a U.
+  static bool waits_for_shards(action_kind kind) {
+    return reads_parameters(kind) || kind == action_kind::reshard;
+  }
+
+  /// The first action that reads the parameters, or an S before any, waits for the shards of all, and so does
+  /// what the stage does after it until the S.
   void join_unshards(int node, const std::vector<int>& lanes) {
-    auto use = next_of_stage(node, [](action_kind kind) { return reads_parameters(kind); });
-    if (use == action_graph::none) return;
-    for (int lane : lanes)
-      for (int other : lanes)
-        if (lane != other) at(in_lane(use, lane)).inputs.push_back(in_lane(node, other));
+    auto end = graph_.first_of_device[static_cast<std::size_t>(at(node).device) + 1];
+    auto first = next_of_stage(node, waits_for_shards);
+    if (first == action_graph::none) return;
+    for (int next = first; next < end; ++next) {
+      auto [stage, kind, number, axis] = at(next).op;
+      if (stage != at(node).op.stage) continue;
+      if (!is_of_microbatch(at(next).op) && kind != action_kind::reshard) break;
+      for (int lane : lanes)
+        for (int other : lanes)
+          if (lane != other) at(in_lane(next, lane)).inputs.push_back(in_lane(node, other));
+      if (kind == action_kind::reshard) break;
+    }
   }
 
   /// Those along axes: the groups of several lanes become one, and each waits for the partials of all.
@@ -259,7 +272,7 @@ class lane_joiner {
         if (op.kind == action_kind::all_reduce)
           found.start = previous_of_stage(node);
         else if (op.kind == action_kind::unshard)
-          found.done = next_of_stage(node, [](action_kind kind) { return reads_parameters(kind); });
+          found.done = next_of_stage(node, waits_for_shards);
         else
           continue;
         if (!goes_to_others || found.start == action_graph::none || found.done == action_graph::none)

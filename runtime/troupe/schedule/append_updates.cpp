@@ -73,19 +73,4 @@ void append_updates(plan& made, const update_options& options) {
     for (const auto& op : group) device_with(op.stage, made).push_back(op);
 }
 
-void prepend_unshards(plan& made) {
-  if (made.mesh.num_replicas == 1) return;
-  for (auto& device : made.devices) {
-    std::vector<action> unshards;
-    for (const auto& op : device) {
-      action wanted{op.stage, action_kind::unshard, 0};
-      bool has_one = std::ranges::any_of(device, [&op](const action& other) {
-        return other.stage == op.stage && is_of_storage(other.kind);
-      });
-      if (!has_one && std::ranges::find(unshards, wanted) == unshards.end()) unshards.push_back(wanted);
-    }
-    device.insert(device.begin(), unshards.begin(), unshards.end());
-  }
-}
-
 }  // namespace troupe::schedule

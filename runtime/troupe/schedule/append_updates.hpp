@@ -28,8 +28,4 @@ std::vector<action> with_reductions(const std::vector<action>& actions, const pl
 /// One reduction comes after the other, so that none waits for one that comes later on some device.
 void append_updates(plan& made, const update_options& options);
 
-/// Begins the list of each device with a U of each of its stages that has none, in the order in which these
-/// begin. Nothing with one replica.
-void prepend_unshards(plan& made);
-
 }  // namespace troupe::schedule

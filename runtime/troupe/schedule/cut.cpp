@@ -27,7 +27,8 @@ class closure {
     for (std::size_t node = 0; node < graph_.nodes.size(); ++node) {
       const auto& [op, device, inputs] = graph_.nodes[node];
       for (int input : inputs)
-        if (is_of_microbatch(op) && input != schedule::action_graph::none && is_sent(input, device))
+        if ((is_of_microbatch(op) || is_of_storage(op.kind)) && input != schedule::action_graph::none &&
+            is_sent(input, device))
           needs_[node].push_back(input);
     }
     for (const auto& together : graph_.together)

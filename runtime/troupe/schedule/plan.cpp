@@ -83,6 +83,20 @@ bool shards_parameters(const plan& training) {
   });
 }
 
+std::string_view to_string(reshard_point point) { return point == reshard_point::pass ? "pass" : "step"; }
+
+reshard_point reshard_point_from(std::string_view name) {
+  for (auto known : {reshard_point::pass, reshard_point::step})
+    if (name == to_string(known)) return known;
+  throw bad_input("--reshard-after must be one of pass, step, got '" + std::string(name) + "'");
+}
+
+bool frees_parameters(const plan& training) {
+  return std::ranges::any_of(training.devices, [](const std::vector<action>& device) {
+    return std::ranges::count(device, action_kind::reshard, &action::kind) > 0;
+  });
+}
+
 bool averages_weights(const plan& training) {
   for (const auto& device : training.devices) {
     std::set<std::pair<int, int>> applied;  // [stage, step]

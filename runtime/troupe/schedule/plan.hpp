@@ -23,11 +23,12 @@ enum class schedule_kind : std::uint8_t {
   zb_v = 6,
   dualpipe_v = 7,
   custom = 8,
-  pipedream_2bw = 9
+  pipedream_2bw = 9,
+  looped_bfs = 10
 };
 
 /// The names users type: "gpipe", "1f1b" (also "one_f_one_b"), "forward_only", "interleaved_1f1b", "zb_h1",
-/// "zb_h2", "zb_v", "dualpipe_v", "pipedream_2bw". Throws bad_input listing them.
+/// "zb_h2", "zb_v", "dualpipe_v", "pipedream_2bw", "looped_bfs". Throws bad_input listing them.
 schedule_kind schedule_kind_from(std::string_view name);
 std::string_view to_string(schedule_kind kind);
 
@@ -75,6 +76,27 @@ std::vector<joint_kind> joint_passes(const std::vector<int>& stages, layout::mes
 std::vector<joint_kind> joint_in(schedule_kind kind, const layout::mesh_shape& mesh,
                                  std::vector<joint_kind> joint);
 
+/// When a stage whose replicas own shards of its parameters lets go of the others'.
+enum class reshard_point : std::uint8_t {
+  pass,  ///< when a pass of another stage of the device comes next (FSDP's reshard_after_forward)
+  step   ///< after the last backward of the step
+};
+
+std::string_view to_string(reshard_point point);
+/// Throws bad_input naming what is known.
+reshard_point reshard_point_from(std::string_view name);
+/// More would hold all stages of a device.
+inline constexpr int most_gather_ahead = 64;
+
+/// Where the Us and Ss of a plan are that has none itself.
+struct gather_options {
+  bool gathers = false;                          ///< with several replicas each stage has a U
+  bool frees = false;                            ///< and Ss: parameters are whole between these only
+  reshard_point reshards = reshard_point::pass;  ///< if it frees
+  int ahead = 1;  ///< if it frees: so many passes of the device a U comes before the one that needs it
+  bool operator==(const gather_options&) const = default;
+};
+
 }  // namespace schedule
 
 /// What every device does between two flushes, in order: in one step, or with pipedream_2bw in several.
@@ -102,6 +124,8 @@ struct plan {
   bool has_equal_replicas = false;
   /// Ascending. None along an axis in which one lane runs the plan, or in which each runs another batch.
   std::vector<schedule::joint_kind> joint = {};
+  /// Of the stages that were given Us and Ss by these; default: none was.
+  schedule::gather_options gathers = {};
   int num_devices() const { return static_cast<int>(devices.size()); }  ///< devices of one lane
   int microbatches_per_step() const { return num_microbatches / flush_every; }
   int reductions_per_step() const { return static_cast<int>(reductions.size()) / flush_every; }
@@ -132,6 +156,8 @@ namespace schedule {
 
 /// Whether a stage has Us and Ss.
 bool shards_parameters(const plan& training);
+/// Whether a stage has Ss.
+bool frees_parameters(const plan& training);
 
 /// Whether each replica steps with its own gradients, and G over dp, which comes after A, averages their
 /// weights.
@@ -160,7 +186,7 @@ struct plan_options {
   /// Stages, ascending, whose slices have gradients of the same parameters: with several slices they have a
   /// G over tp in each optimizer step, before all other sums and reductions.
   std::vector<int> stages_with_common_parameters = {};
-  bool shards_parameters = false;  ///< with several replicas the plan begins with a U of each stage
+  schedule::gather_options gathers = {};
 };
 
 /// How many stages a device has with the kind unless the user says otherwise: 1, or 2 where the kind places

@@ -29,6 +29,7 @@ constexpr auto table = std::to_array<schedule_row>({
      .name = "pipedream_2bw",
      .title = "PipeDream-2BW",
      .steps_order = pipedream_2bw_order},
+    {.kind = looped_bfs, .name = "looped_bfs", .title = "Looped BFS", .chunked = &looped_bfs_schedule},
 });
 
 /// Null for a kind whose stages may lie anywhere.

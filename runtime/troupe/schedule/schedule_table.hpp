@@ -69,6 +69,10 @@ std::vector<action> pipedream_2bw_order(int stage, const stage_graph& graph, con
 /// Narayanan et al. 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM"
 /// (arXiv:2104.04473), section 2.2.
 extern const chunked_schedule interleaved_1f1b_schedule;
+/// Where interleaved stages are: stage s on device s mod p.
+int round_robin_device(int stage, int num_devices);
+/// Lamy-Poirier 2022, "Breadth-First Pipeline Parallelism" (arXiv:2211.05953).
+extern const chunked_schedule looped_bfs_schedule;
 /// Qi et al. 2023 (arXiv:2401.10241), section 6.
 extern const chunked_schedule zb_v_schedule;
 /// DeepSeek-AI 2024, "DeepSeek-V3 Technical Report" (arXiv:2412.19437), section 3.2.1, with each device's two

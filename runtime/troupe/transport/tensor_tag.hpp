@@ -44,6 +44,7 @@ constexpr bool is_between_replicas(tensor_role role) {
 /// | stage | parameters and snapshot parts | the owning stage |
 /// | microbatch | a reduction_partial | the reduction |
 /// | microbatch | gradients of lanes | the optimizer step |
+/// | microbatch | weights of a shard | the number of the U among the stage's of the step |
 /// | microbatch | a gathered tensor | its index in the call |
 /// | port | an activation | the input port that takes it |
 /// | port | a gradient | the edge that it comes back on: its index in stage_graph::outputs_of(stage) |

@@ -169,7 +169,7 @@ TEST_CASE("a GPU gets copies of the samples, and replicas that own shards divide
   }
 }
 
-TEST_CASE("gradients that are freed are there from the first backward to the sum, of which a share stays") {
+TEST_CASE("gradients that are freed are there in the backwards, and then a share of the sums") {
   auto profile = equal_layers();
   for (auto& layer : profile.layers) layer.gradient_bytes = 4000;
   auto map = DeviceMap().layer("a", 0).layer("b", 0).layer("c", 0).layer("d", 0);
@@ -178,17 +178,42 @@ TEST_CASE("gradients that are freed are there from the first backward to the sum
   plan made = make_plan({.kind = schedule_kind::gpipe, .num_microbatches = 4, .num_replicas = 2});
   auto held = predict_memory(profile, job.stages, made, simulate(made, {}), {},
                              {.num_shards = 4, .frees_gradients = true})[0];
-  CHECK(held.gradients == 4 * 4000 + 4000);
-  bool has_summed = false;
+  CHECK(held.gradients == 4 * 4000);
+  int num_backwards = 0;
   for (const auto& entry : held.ledger) {
     auto now = schedule::of(memory_use::gradients, entry.held);
     if (entry.op.kind == action_kind::forward) CHECK(now == 0);
-    if (entry.op.kind == action_kind::backward) CHECK(now == 4 * 4000);
-    has_summed = has_summed || entry.op.kind == action_kind::all_reduce;
+    if (entry.op.kind == action_kind::backward) CHECK(now == (++num_backwards < 4 ? 4 * 4000 : 4000));
     if (entry.op.kind == action_kind::all_reduce) CHECK(now == 4000);
     if (entry.op.kind == action_kind::apply) CHECK(now == 0);
   }
-  CHECK(has_summed);
+  CHECK(num_backwards == 4);
+}
+
+TEST_CASE("parameters that are freed are whole between U and S alone, beside the replica's own") {
+  auto profile = equal_layers();
+  for (auto& layer : profile.layers) layer.parameter_bytes = 4000;
+  auto map = DeviceMap().layer("a", 0).layer("b", 0).layer("c", 0).layer("d", 0);
+  auto job =
+      predict_job(profile, map, {.schedule = schedule_kind::gpipe, .num_microbatches = 2, .devices = {{}}});
+  std::vector<layer_run> stages{{0, 2, 0}, {2, 4, 0}};
+  auto held_with = [&](int ahead) {
+    plan made = make_plan({.kind = schedule_kind::looped_bfs,
+                           .num_stages = 2,
+                           .num_microbatches = 2,
+                           .num_devices = 1,
+                           .num_replicas = 4,
+                           .gathers = {.gathers = true, .frees = true, .ahead = ahead}});
+    return predict_memory(profile, stages, made, simulate(made, {}), {},
+                          {.num_shards = 4, .frees_gradients = true, .frees_parameters = true})[0];
+  };
+  auto held = held_with(0);
+  CHECK(held.parameters == 4000 + 2 * 4000);  // of four layers a fourth, and those of one stage
+  std::vector<std::int64_t> seen;
+  for (const auto& entry : held.ledger)
+    if (is_of_storage(entry.op.kind)) seen.push_back(schedule::of(memory_use::parameters, entry.held));
+  CHECK(seen == std::vector<std::int64_t>{12000, 4000, 12000, 4000, 12000, 4000});
+  CHECK(held_with(1).parameters == 4000 + 4 * 4000);
 }
 
 TEST_CASE("the balance counts the activations that the schedule keeps") {

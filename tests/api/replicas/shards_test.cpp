@@ -1,9 +1,11 @@
-// Replicas that own shards of the optimizer's state, in one process.
+// Replicas that own shards of the optimizer's state, of gradients and of weights, in one process.
 #include <algorithm>
 #include <bit>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <fstream>
 #include <functional>
 #include <map>
 
@@ -32,6 +34,8 @@ Pipeline sharded(Pipeline pipeline, shard_strategy strategy = shard_strategy::op
   return pipeline.shard(strategy);
 }
 
+constexpr auto all_strategies = {shard_strategy::optimizer, shard_strategy::grad, shard_strategy::full};
+
 /// With shards, on any devices, as without.
 void check_same_bits(const nn::Sequential& model, const changed_pipeline& changed = as_it_is,
                      std::uint64_t steps = 4) {
@@ -39,7 +43,7 @@ void check_same_bits(const nn::Sequential& model, const changed_pipeline& change
     CAPTURE(replicas);
     constexpr int batch = 48;
     auto expected = train(1, changed(replicated(1, replicas, model)), steps, batch);
-    for (auto strategy : {shard_strategy::optimizer, shard_strategy::grad}) {
+    for (auto strategy : all_strategies) {
       CAPTURE(to_string(strategy));
       auto with = [&](int stages) { return sharded(changed(replicated(stages, replicas, model)), strategy); };
       CHECK(train(1, with(1), steps, batch) == expected);
@@ -83,7 +87,7 @@ TEST_CASE("frozen weights, weights that few use, and tied ones have the same bit
     return train(devices, sharded(pipeline, strategy), 6, 24);
   };
   auto expected = conditional(1, 1, shard_strategy::none);
-  for (auto strategy : {shard_strategy::optimizer, shard_strategy::grad}) {
+  for (auto strategy : all_strategies) {
     CHECK(conditional(2, 1, strategy) == expected);
     CHECK(conditional(4, 2, strategy) == expected);
   }
@@ -96,16 +100,31 @@ TEST_CASE("every schedule trains shards to the same bits") {
     CAPTURE(to_string(kind));
     auto devices = usual_chunks(kind) == 1 ? 4 : 2 * 2;
     auto stages = usual_chunks(kind) == 1 ? 2 : 4;
-    for (auto strategy : {shard_strategy::optimizer, shard_strategy::grad})
+    for (auto strategy : all_strategies)
       CHECK(train(devices, sharded(replicated(stages, 2, wide_model()).schedule(kind), strategy), 3, 32) ==
             expected);
   }
 }
 
+TEST_CASE("no bit depends on when stages gather weights, and when they let go of them") {
+  auto expected = train(1, replicated(1, 2, wide_model()), 4, 48);
+  for (int stages : {2, 3})
+    for (auto point : {schedule::reshard_point::pass, schedule::reshard_point::step})
+      for (int ahead : {0, 2, 64}) {
+        CAPTURE(stages, to_string(point), ahead);
+        auto gathers = sharded(replicated(stages, 2, wide_model()), shard_strategy::full)
+                           .reshard_after(point)
+                           .gather_ahead(ahead);
+        CHECK(train(2, gathers, 4, 48) == expected);
+        CHECK(train(2, gathers.schedule(schedule_kind::gpipe), 4, 48) == expected);
+      }
+}
+
 TEST_CASE("calls about weights are about those of all shards") {
+  auto strategy = GENERATE(shard_strategy::optimizer, shard_strategy::full);
   temp_folder folder;
   Trainer whole(World::local(1, options_of(3)), replicated(2, 2, wide_model()));
-  Trainer shards(World::local(4, options_of(3)), sharded(replicated(2, 2, wide_model())));
+  Trainer shards(World::local(4, options_of(3)), sharded(replicated(2, 2, wide_model()), strategy));
   for (int call = 0; call < 2; ++call) {
     CHECK(shards.weights_sha256() == whole.weights_sha256());
     CHECK(same_bits(shards.state_dict(), whole.state_dict()));
@@ -147,6 +166,22 @@ TEST_CASE("a replica holds its share of the optimizer's state") {
   }
 }
 
+TEST_CASE("what stages cannot divide evenly is another replica's in each") {
+  constexpr std::int64_t width = 64;
+  nn::Sequential narrow;
+  narrow.push_back(nn::Linear(2, width));
+  for (int layer = 0; layer < 6; ++layer) narrow.push_back(nn::Linear(width, width));
+  narrow.push_back(nn::Linear(width, 4));
+  Trainer trainer(World::local(2, options_of(2, 48)), sharded(replicated(8, 2, narrow)));
+  trainer.fit(points());
+  std::vector<std::size_t> held;
+  for (const auto& each : trainer.memory_report().devices)
+    held.push_back(each.measured.by_use[static_cast<std::size_t>(memory_use::optimizer)]);
+  REQUIRE(held.size() == 2);
+  auto of_one_weight = static_cast<std::size_t>(2 * width * width) * sizeof(float);
+  CHECK(std::max(held[0], held[1]) - std::min(held[0], held[1]) <= of_one_weight);
+}
+
 TEST_CASE("with shards of gradients a replica holds these within a step alone, and none twice") {
   auto held_by = [](int stages, shard_strategy strategy) {
     Trainer trainer(World::local(2, options_of(3, 48)),
@@ -168,6 +203,34 @@ TEST_CASE("with shards of gradients a replica holds these within a step alone, a
   CHECK(peak < whole_peak + all / 10);  // what arrives differs by when it does
 }
 
+TEST_CASE("with shards of weights a replica holds its share, and of the others no more than the plan says") {
+  auto all = [] {
+    std::size_t bytes = 0;
+    for (const auto& each : wide_model().named_parameters())
+      bytes += static_cast<std::size_t>(each.target->extents.num_elements()) * sizeof(float);
+    return bytes;
+  }();
+  constexpr auto block_bytes = (std::size_t{1} << 14) * sizeof(float);
+  for (int replicas : {2, 4}) {
+    CAPTURE(replicas);
+    Trainer trainer(World::local(replicas, options_of(3, 48)),
+                    sharded(replicated(2, replicas, wide_model()), shard_strategy::full));
+    for (bool evaluates : {false, true}) {
+      if (evaluates)
+        trainer.evaluate(points());
+      else
+        trainer.fit(points());
+      auto report = trainer.memory_report();
+      REQUIRE(report.devices.size() == static_cast<std::size_t>(replicas));
+      for (const auto& each : report.devices) {
+        auto parameters = each.measured.by_use[static_cast<std::size_t>(memory_use::parameters)];
+        // In each stage its share of whole blocks, and what allocating small ones takes.
+        CHECK(parameters <= all / static_cast<std::size_t>(replicas) + 2 * block_bytes + 8192);
+      }
+    }
+  }
+}
+
 TEST_CASE("shards are refused where replicas have none to own, or need all that others have") {
   auto refused = [](const Pipeline& pipeline, const char* why, const char* to_do) {
     CHECK_THROWS_MATCHES(Trainer(World::local(1, options_of(2)), sharded(pipeline)), bad_input,
@@ -184,6 +247,18 @@ TEST_CASE("shards are refused where replicas have none to own, or need all that 
                      nn::Sequential(nn::Linear(2, 16), nn::Reshape({4, 2, 2}), nn::BatchNorm2d(4),
                                     nn::Flatten(), nn::Linear(16, 4))),
           "BatchNorm2d", "convert_sync_batch_norm");
+  CHECK_THROWS_MATCHES(Trainer(World::local(1, options_of(2)), sharded(replicated(1, 2)).gather_ahead(2)),
+                       bad_input, MessageMatches(ContainsSubstring("but with shard full")));
+  CHECK_THROWS_MATCHES(replicated(1, 2).gather_ahead(-1), bad_input,
+                       MessageMatches(ContainsSubstring("from 0 to 64 passes ahead, got -1")));
+  temp_folder folder;
+  auto file = folder.path() / "plan.csv";
+  std::ofstream(file) << "0UNSHARD,0F0,0F1,0B0,0B1,0RESHARD\n";
+  auto planned = sharded(replicated(1, 2).plan_file(file), shard_strategy::full);
+  Trainer sound(World::local(1, options_of(2)), planned);
+  CHECK_THROWS_MATCHES(Trainer(World::local(1, options_of(2)), planned.gather_ahead(3)), bad_input,
+                       MessageMatches(ContainsSubstring("the plan says itself") &&
+                                      ContainsSubstring("Leave --gather-ahead and --reshard-after out")));
   auto given = options_of(2);
   given.replicas = 2;
   given.shard = "optimizer";

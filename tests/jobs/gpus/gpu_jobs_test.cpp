@@ -77,7 +77,7 @@ TEST_CASE("on GPUs, every schedule gives the bits of one stage on any devices", 
       for (int stages : {2, 3, 4})
         if (stages >= processes) check_form({schedule, stages, processes == 1 ? stages : 1, processes});
   for (int processes : {1, 2})
-    for (const char* schedule : {"interleaved_1f1b", "zb_v", "dualpipe_v"})
+    for (const char* schedule : {"interleaved_1f1b", "zb_v", "dualpipe_v", "looped_bfs"})
       check_form({schedule, 4, processes == 1 ? 2 : 1, processes});
 }
 
@@ -143,6 +143,29 @@ void check_drawn(int seed) {
 }
 
 }  // namespace
+
+TEST_CASE("on GPUs, replicas that own shards have the bits of one process, in any order of streams") {
+  job_variable order("TROUPE_EMULATED_STREAMS", "late");
+  check_same_bits({.processes = 2, .schedule = "looped_bfs", .shard = "full"});
+  check_same_bits({.processes = 2, .killed_in = "unshard", .lost_rank = 1, .shard = "full"});
+}
+
+TEST_CASE("on GPUs, replicas that own shards may be lost in any action, in any order of streams", "[.soak]") {
+  for (const char* streams : {"early", "late", "drawn:11"})
+    for (const char* shard : {"optimizer", "grad", "full"})
+      for (const char* in : {"unshard", "forward", "backward", "all_reduce", "apply", "copy_state"})
+        for (const char* exchange : {"f32", "unclipped"}) {
+          INFO(streams);
+          job_variable order("TROUPE_EMULATED_STREAMS", streams);
+          check_same_bits({.replicas = 2,
+                           .stages = 3,
+                           .processes = 3,
+                           .killed_in = in,
+                           .exchange = exchange,
+                           .lost_rank = 2,
+                           .shard = shard});
+        }
+}
 
 TEST_CASE("over NCCL, replicas in two processes have the bits of one, also if either is lost") {
   if (!HAS_EMULATED_NCCL) SKIP("NCCL's header was not found");

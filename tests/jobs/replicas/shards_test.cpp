@@ -1,5 +1,5 @@
-// Replicas that own shards of the optimizer's state: the bits of replicas that hold all of it, whatever is
-// lost and however a job is resumed.
+// Replicas that own shards of the optimizer's state, of gradients and weights: the bits of replicas that hold
+// all of it, whatever is lost and however a job is resumed.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -49,13 +49,33 @@ TEST_CASE("replicas that own shards have the bits of one process, and lose one i
                    .shard = "optimizer"});
 }
 
+TEST_CASE("replicas that own shards of weights have the bits of one process, and lose one in any action",
+          "[shards]") {
+  for (const char* in : {"", "unshard", "forward", "backward", "all_reduce", "reduce", "apply", "copy_state"})
+    check_same_bits({.stages = 2, .processes = 2, .killed_in = in, .lost_rank = 1, .shard = "full"});
+  check_same_bits({.replicas = 3,
+                   .stages = 2,
+                   .processes = 4,
+                   .schedule = "zb_h1",
+                   .killed_in = "weight",
+                   .shard = "full"});
+  check_same_bits({.replicas = 4,
+                   .stages = 3,
+                   .processes = 3,
+                   .schedule = "gpipe",
+                   .killed_in = "unshard",
+                   .exchange = "unclipped",
+                   .lost_rank = 2,
+                   .shard = "full"});
+}
+
 TEST_CASE("replicas that own shards may be lost in any action of any layout", "[.soak][shards]") {
   for (int replicas : {2, 3, 4, 8})
     for (int processes : {2, 4})
       for (int stages : {1, 2})
         for (const char* exchange : {"f32", "bf16", "unclipped"})
           for (const char* in : {"unshard", "forward", "backward", "all_reduce", "apply", "copy_state"})
-            for (const char* shard : {"optimizer", "grad"})
+            for (const char* shard : {"optimizer", "grad", "full"})
               check_same_bits({.replicas = replicas,
                                .stages = stages,
                                .processes = processes,
@@ -85,7 +105,7 @@ TEST_CASE("a snapshot of shards has one part for each, and is resumed with other
   };
   for (const auto& [name, shard, stages, processes] :
        {resumed{"sharded", "none", 2, 1}, resumed{"sharded", "optimizer", 2, 2},
-        resumed{"whole", "grad", 1, 2}}) {
+        resumed{"sharded", "full", 3, 2}, resumed{"whole", "full", 2, 1}, resumed{"whole", "grad", 1, 2}}) {
     CAPTURE(name, shard, stages, processes);
     auto copy = folder.path() / (std::string(name) + shard + std::to_string(stages));
     std::filesystem::copy(folder.path() / name, copy, std::filesystem::copy_options::recursive);

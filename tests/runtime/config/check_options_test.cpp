@@ -1,6 +1,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <functional>
 #include <limits>
+#include <string>
 
 #include "troupe/config/job_options.hpp"
 #include "troupe/error/errors.hpp"
@@ -103,6 +105,30 @@ TEST_CASE("numbers that f32 cannot hold are refused as a loss scale") {
   CHECK_THAT(complaint([](job_options& o) { o.loss_scale = 1e39; }), ContainsSubstring("got 1e+39"));
   CHECK_THAT(complaint([](job_options& o) { o.learning_rate = -0.5; }), ContainsSubstring(", got -0.5"));
   CHECK_THAT(complaint([](job_options& o) { o.clip_grad_norm = -1; }), ContainsSubstring(", got -1"));
+}
+
+TEST_CASE("what replicas may divide, and when they gather it") {
+  auto with = [](std::function<void(job_options&)> change) {
+    return complaint([&change](job_options& o) {
+      o.replicas = 2;
+      o.shard = "full";
+      change(o);
+    });
+  };
+  CHECK_THAT(with([](job_options& o) { o.shard = "all"; }),
+             ContainsSubstring("--shard") && ContainsSubstring("full") && ContainsSubstring("all"));
+  CHECK_THAT(with([](job_options& o) { o.reshard_after = "never"; }),
+             ContainsSubstring("--reshard-after") && ContainsSubstring("step") && ContainsSubstring("never"));
+  for (int ahead : {-1, 65})
+    CHECK_THAT(with([ahead](job_options& o) { o.gather_ahead = ahead; }),
+               ContainsSubstring("--gather-ahead must be from 0 to 64 passes, got " + std::to_string(ahead)));
+  for (const auto* name : {"reshard_after", "gather_ahead"})
+    CHECK_THAT(with([name](job_options& o) {
+                 o.shard = "grad";
+                 o.given = {name};
+               }),
+               ContainsSubstring(name[0] == 'r' ? "--reshard-after" : "--gather-ahead") &&
+                   ContainsSubstring("--shard full: add that, or leave it out"));
 }
 
 TEST_CASE("options that change nothing are refused with the one that they are about") {

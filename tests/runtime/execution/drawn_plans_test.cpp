@@ -110,6 +110,27 @@ TEST_CASE("10,000 drawn plans of several replicas and slices compute what their 
   }
 }
 
+TEST_CASE("replicas without a batch of an evaluation's last step send their weights to those that have one") {
+  constexpr std::uint64_t num_batches = 4;
+  for (bool frees : {false, true})
+    for (unsigned seed = 0; seed < 50; ++seed) {
+      CAPTURE(frees, seed);
+      std::mt19937 random(seed);
+      auto running = forward_projection(make_plan({.num_stages = 3,
+                                                   .num_microbatches = 2,
+                                                   .num_devices = 1,
+                                                   .num_replicas = 3,
+                                                   .has_equal_replicas = true,
+                                                   .gathers = {.gathers = true, .frees = frees}}),
+                                        2);
+      traced_stages stages(running);
+      devices_in_turns devices(running, stages, num_batches);
+      REQUIRE(devices.run_to(step_cut(running, 2), random));
+      // What comes to a replica that runs nothing more stays, but where nothing is sent to it.
+      for (int device = 0; frees && device < 3; ++device) CHECK(devices.at(device).num_unread() == 0);
+    }
+}
+
 TEST_CASE("lanes that run drawn passes together, on a thread for each device, compute the same as in step") {
   for (unsigned seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);

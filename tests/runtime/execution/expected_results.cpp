@@ -45,17 +45,21 @@ class lanes_in_step {
     return *programs_[static_cast<std::size_t>(number)];
   }
 
-  /// Those that replicas own; what no step changes once.
+  /// Those that replicas own; what no step changes once, if it is kept.
   void gather_weights() {
     for (int lane = 0; lane < num_lanes(); ++lane)
       for (int stage = 0; stage < plan_.num_stages; ++stage) {
-        auto buckets = at(lane, stage).weight_buckets();
+        auto& taker = at(lane, stage);
+        bool keeps = taker.keeps_weights();
+        if (!keeps && has_gathered_) taker.release_weights();
+        taker.attach_weights();
+        auto buckets = taker.weight_buckets();
         for (std::size_t index = 0; index < buckets.size(); ++index) {
           const auto& [owner, is_stepped] = buckets[index];
-          if (owner == plan_.mesh.replica_of(lane) || (!is_stepped && has_gathered_)) continue;
+          if (owner == plan_.mesh.replica_of(lane) || (keeps && !is_stepped && has_gathered_)) continue;
           auto from = plan_.mesh.lane_at(owner, plan_.mesh.slice_of(lane));
           auto number = static_cast<int>(index);
-          at(lane, stage).take_weights(number, at(from, stage).weights_in(number));
+          taker.take_weights(number, at(from, stage).weights_in(number));
         }
       }
     has_gathered_ = true;

@@ -134,10 +134,11 @@ int receiver_of(const transport::tensor_tag& tag, const plan& running) {
   return running.job_device(lane, running.device_of_stage[tag.stage]);
 }
 
-test_device::test_device(const plan& running, int device, traced_stages& stages, sender send)
+test_device::test_device(const plan& running, int device, traced_stages& stages, sender send,
+                         std::uint64_t num_batches)
     : send_(std::move(send)),
       interpreter_(
-          {.running = running, .device = device, .pass = pass_of(running)},
+          {.running = running, .device = device, .pass = pass_of(running), .num_batches = num_batches},
           [&stages, lane = running.lane_of(device)](int stage) -> program::stage_program& {
             return stages.at(stage, lane);
           },
@@ -148,6 +149,7 @@ bool test_device::run_next() {
     interpreter_.begin_step(step_);
     samples_.reset();
     begun_ = true;
+    if (!interpreter_.has_batch(step_)) interpreter_.skip_step();
   }
   if (interpreter_.is_at_end()) {
     begun_ = false;
@@ -166,12 +168,13 @@ plan_position test_device::position() const {
   return {step_, static_cast<std::uint32_t>(interpreter_.position())};
 }
 
-devices_in_turns::devices_in_turns(const plan& running, traced_stages& stages) : running_(running) {
+devices_in_turns::devices_in_turns(const plan& running, traced_stages& stages, std::uint64_t num_batches)
+    : running_(running) {
   auto send = [this](const transport::tensor_tag& tag, tensor value) {
     under_way_.emplace_back(tag, std::move(value));
   };
   for (int device = 0; device < running.num_running_lanes() * running.num_devices(); ++device)
-    devices_.emplace_back(running, device, stages, send);
+    devices_.emplace_back(running, device, stages, send, num_batches);
 }
 
 void devices_in_turns::arrive(std::mt19937& random) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
@@ -43,11 +44,14 @@ class traced_stages {
 /// The device of the job that a tensor goes to.
 int receiver_of(const transport::tensor_tag& tag, const plan& running);
 
+constexpr auto all_batches = std::numeric_limits<std::uint64_t>::max();
+
 /// One device: its samples come late, and what it sends goes to a function.
 class test_device : private execution::action_host {
  public:
   using sender = std::function<void(const transport::tensor_tag&, tensor)>;
-  test_device(const plan& running, int device, traced_stages& stages, sender send);
+  test_device(const plan& running, int device, traced_stages& stages, sender send,
+              std::uint64_t num_batches = all_batches);
 
   /// Runs one action, or whatever else is next. False: it waits for a tensor.
   bool run_next();
@@ -80,7 +84,7 @@ class test_device : private execution::action_host {
 /// arrives, in any order.
 class devices_in_turns {
  public:
-  devices_in_turns(const plan& running, traced_stages& stages);
+  devices_in_turns(const plan& running, traced_stages& stages, std::uint64_t num_batches = all_batches);
   /// Whether all devices get to their positions. Returns when none can run any more and all tensors have
   /// arrived.
   bool run_to(const cut& end, std::mt19937& random);

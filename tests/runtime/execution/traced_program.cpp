@@ -4,6 +4,7 @@
 #include <iterator>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 
 namespace troupe::testing {
 namespace {
@@ -51,6 +52,9 @@ traced_program::traced_program(const plan& running, int stage, int lane)
   bool is_sharded = std::ranges::count(list, action{stage, action_kind::unshard, 0}) > 0;
   if (is_sharded && running.num_running_replicas() == running.mesh.num_replicas)
     num_owners_ = running.mesh.num_replicas;
+  for (const auto& op : list)
+    if (num_owners_ > 0 && op.stage == stage && is_of_storage(op.kind))
+      keeps_weights_ = op.kind == action_kind::unshard;
 }
 
 std::vector<program::stage_program::weight_bucket> traced_program::weight_buckets() {
@@ -73,6 +77,28 @@ void traced_program::take_weights(int bucket, const tensor& weights) {
   bool is_new = taken_.insert_or_assign(bucket, static_cast<std::uint64_t>(values[1])).second;
   expect(bucket < num_owners_ || is_new, "what no step changes once");
   missing_.erase(bucket);
+}
+
+void traced_program::attach_weights() {
+  if (keeps_weights_) return;
+  expect(!std::exchange(has_weights_, true), "memory for weights after it was released");
+}
+
+void traced_program::release_weights() {
+  expect(!keeps_weights_ && has_weights_, "a release of weights that are there");
+  expect(missing_.empty() && !progress_, "no gather under way when weights are released");
+  has_weights_ = false;
+  taken_.clear();
+}
+
+/// Of all replicas, the newest.
+void traced_program::expect_weights() const {
+  if (num_owners_ == 0) return;
+  expect(keeps_weights_ || has_weights_, "memory for weights");
+  for (int owner = 0; owner < num_owners_; ++owner)
+    expect(owner == replica_ || (taken_.contains(owner) && taken_.at(owner) == weights_.size() - 1),
+           "the newest weights of all replicas");
+  expect(replica_ == 0 || taken_.contains(num_owners_), "what no step changes");
 }
 
 bool traced_program::defer_gather(const std::vector<int>& missing,
@@ -124,10 +150,7 @@ std::vector<tensor> traced_program::forward(const program::microbatch& which, st
     auto go_on = progress_;  // it may end within
     go_on(true);
   }
-  for (int owner = 0; owner < num_owners_; ++owner)
-    expect(owner == replica_ || (taken_.contains(owner) && taken_[owner] == weights_.size() - 1),
-           "the newest weights of all replicas");
-  expect(num_owners_ == 0 || replica_ == 0 || taken_.contains(num_owners_), "what no step changes");
+  expect_weights();
   auto num_inputs = graph_.takes_samples(stage_) ? 1 : graph_.inputs_of(stage_).size();
   expect(inputs.size() == num_inputs, "an input for each port");
   expect(!targets.defined() || graph_.computes_loss(stage_), "targets at the loss only");
@@ -142,6 +165,7 @@ std::vector<tensor> traced_program::forward(const program::microbatch& which, st
 
 std::vector<tensor> traced_program::backward_input(const program::microbatch& which,
                                                    std::vector<tensor> output_gradients) {
+  expect_weights();
   auto num_ports = static_cast<std::size_t>(graph_.num_output_ports(stage_));
   expect(output_gradients.size() == num_ports, "a gradient for each output port");
   auto value = with_sums(which, value_of_backward(which, output_gradients));

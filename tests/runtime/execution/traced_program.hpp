@@ -44,6 +44,10 @@ class traced_program : public program::stage_program {
   std::vector<weight_bucket> weight_buckets() override;
   tensor weights_in(int bucket) override;
   void take_weights(int bucket, const tensor& weights) override;
+  /// Where the plan ends with an S of the stage, it has whole weights between U and S alone.
+  bool keeps_weights() override { return keeps_weights_; }
+  void attach_weights() override;
+  void release_weights() override;
   /// Its forwards wait for one bucket after the other.
   bool defer_gather(const std::vector<int>& missing,
                     const std::function<void(bool waits)>& progress) override;
@@ -65,11 +69,13 @@ class traced_program : public program::stage_program {
                                  const tensor& targets) const;
   std::uint64_t value_of_backward(const program::microbatch& which,
                                   const std::vector<tensor>& output_gradients) const;
+  void expect_weights() const;
 
   schedule::stage_graph graph_;
   int stage_, slice_, replica_;
   int num_owners_ = 0;  ///< replicas that own weights of the stage; 0: none
   bool averages_;
+  bool keeps_weights_ = true, has_weights_ = false;
   std::map<std::pair<std::uint64_t, int>, std::uint64_t> outputs_, gradients_;  // [step, microbatch]
   std::map<int, std::uint64_t> saved_;                                          // [microbatch] gradients
   std::vector<std::uint64_t> weights_ = {1};                                    // [optimizer steps]

@@ -64,12 +64,14 @@ schedule_kind drawn_kind_of_any_placement(std::mt19937& random) {
 
 plan_options drawn_chunks(int most_stages, int most_microbatches, std::mt19937& random) {
   using enum schedule_kind;
-  constexpr std::array kinds = {interleaved_1f1b, zb_v, dualpipe_v};
+  constexpr std::array kinds = {interleaved_1f1b, zb_v, dualpipe_v, looped_bfs};
   plan_options options;
   options.kind = kinds[drawn_index(kinds.size(), random)];
   bool is_interleaved = options.kind == interleaved_1f1b;
   options.num_devices = 1 + drawn_below(std::max(1, most_stages / 2), random);
-  int chunks = is_interleaved ? 1 + drawn_below(most_stages / options.num_devices, random) : 2;
+  int chunks = is_interleaved || options.kind == looped_bfs
+                   ? 1 + drawn_below(most_stages / options.num_devices, random)
+                   : 2;
   options.num_stages = chunks * options.num_devices;
   options.num_microbatches = 1 + drawn_below(most_microbatches, random);
   // Interleaved 1F1B takes multiples of the devices, DualPipeV as many as stages at least.

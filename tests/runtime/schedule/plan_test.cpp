@@ -9,8 +9,8 @@ using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("a schedule has the name users type") {
   using enum troupe::schedule_kind;
-  for (auto kind :
-       {gpipe, one_f_one_b, forward_only, interleaved_1f1b, zb_h1, zb_h2, zb_v, dualpipe_v, pipedream_2bw})
+  for (auto kind : {gpipe, one_f_one_b, forward_only, interleaved_1f1b, zb_h1, zb_h2, zb_v, dualpipe_v,
+                    pipedream_2bw, looped_bfs})
     CHECK(troupe::schedule_kind_from(to_string(kind)) == kind);
   CHECK(to_string(custom) == "custom");
   CHECK(to_string(one_f_one_b) == "1f1b");
@@ -21,7 +21,7 @@ TEST_CASE("the numbers of schedules, which snapshots and messages may hold, stay
   using enum troupe::schedule_kind;
   int number = 0;
   for (auto kind : {gpipe, one_f_one_b, forward_only, interleaved_1f1b, zb_h1, zb_h2, zb_v, dualpipe_v,
-                    custom, pipedream_2bw})
+                    custom, pipedream_2bw, looped_bfs})
     CHECK(static_cast<int>(kind) == number++);
 }
 
@@ -30,7 +30,7 @@ TEST_CASE("an unknown schedule is refused with the known ones") {
   CHECK_THROWS_WITH(troupe::schedule_kind_from("interleaved"),
                     ContainsSubstring("'interleaved'") &&
                         ContainsSubstring("gpipe, 1f1b, forward_only, interleaved_1f1b, zb_h1, zb_h2, zb_v, "
-                                          "dualpipe_v, pipedream_2bw"));
+                                          "dualpipe_v, pipedream_2bw, looped_bfs"));
   CHECK_THROWS_WITH(troupe::schedule_kind_from("custom"), ContainsSubstring("unknown schedule 'custom'"));
 }
 

@@ -87,16 +87,92 @@ TEST_CASE("a U that no later pass reads is a finding") {
 
 TEST_CASE(
     "with shards each device begins with a U of each of its stages that has none, in the order of passes") {
-  plan_options options{
-      .num_stages = 4, .num_microbatches = 2, .num_devices = 2, .num_replicas = 2, .shards_parameters = true};
+  plan_options options{.num_stages = 4,
+                       .num_microbatches = 2,
+                       .num_devices = 2,
+                       .num_replicas = 2,
+                       .gathers = {.gathers = true}};
   auto made = make_plan(options);
   CHECK(check_plan(made).empty());
   CHECK(notation(made.devices[1]).starts_with("2U 3U 2F0 "));
   CHECK(notation(forward_projection(made, 1).devices[1]) == "2U 3U 2F0 3F0");
   options.num_replicas = 1;
   CHECK_FALSE(shards_parameters(make_plan(options)));
-  auto read = read_plan_csv("0UNSHARD,0F0,1F0,1B0,0B0", "partly", {.mesh = {2}, .shards_parameters = true});
+  auto read =
+      read_plan_csv("0UNSHARD,0F0,1F0,1B0,0B0", "partly", {.mesh = {2}, .gathers = {.gathers = true}});
   CHECK(notation(read.devices[0]).starts_with("1U 0U 0F0 1F0 "));
+}
+
+TEST_CASE("what frees parameters has a U before each run of passes of one stage, and an S behind it") {
+  auto list_of = [](reshard_point point, int ahead) {
+    auto made = make_plan({.num_stages = 2,
+                           .num_microbatches = 2,
+                           .num_devices = 1,
+                           .num_replicas = 2,
+                           .gathers = {.gathers = true, .frees = true, .reshards = point, .ahead = ahead}});
+    CHECK(check_plan(made).empty());
+    CHECK(frees_parameters(made));
+    CHECK(frees_parameters(forward_projection(made, 2)));
+    return notation(made.devices[0]);
+  };
+  const std::string updates = " 1G 0G 0A 1A";
+  CHECK(list_of(reshard_point::pass, 0) ==
+        "0U 0F0 0S 1U 1F0 1S 0U 0F1 0S 1U 1B0 1F1 1S 0U 0B0 0S 1U 1B1 1S 0U 0B1 0S" + updates);
+  CHECK(list_of(reshard_point::step, 0) == "0U 0F0 1U 1F0 0F1 1B0 1F1 0B0 1B1 1S 0B1 0S" + updates);
+  // What would be gathered again before another pass stays.
+  CHECK(list_of(reshard_point::pass, 1) == "0U 1U 0F0 1F0 0F1 0S 1B0 0U 1F1 0B0 1B1 1S 0B1 0S" + updates);
+  CHECK(list_of(reshard_point::pass, 64) == list_of(reshard_point::step, 1));
+}
+
+TEST_CASE("a U comes so many passes of the device before the one that needs it") {
+  auto list_of = [](int ahead) {
+    auto made = make_plan({.kind = schedule_kind::looped_bfs,
+                           .num_stages = 3,
+                           .num_microbatches = 1,
+                           .num_devices = 1,
+                           .num_replicas = 2,
+                           .gathers = {.gathers = true, .frees = true, .ahead = ahead}});
+    CHECK(check_plan(made).empty());
+    return notation(made.devices[0]);
+  };
+  const std::string updates = " 2G 1G 0G 0A 1A 2A";
+  CHECK(list_of(0) == "0U 0F0 0S 1U 1F0 1S 2U 2F0 2B0 2S 1U 1B0 1S 0U 0B0 0S" + updates);
+  CHECK(list_of(1) == "0U 1U 0F0 0S 2U 1F0 1S 2F0 1U 2B0 2S 0U 1B0 1S 0B0 0S" + updates);
+}
+
+TEST_CASE("forwards of a plan that runs stage after stage are projected so, and gathered as its own") {
+  auto options_of = [](schedule_kind kind) {
+    return plan_options{.kind = kind,
+                        .num_stages = 2,
+                        .num_microbatches = 2,
+                        .num_devices = 1,
+                        .num_replicas = 2,
+                        .gathers = {.gathers = true, .frees = true, .ahead = 0}};
+  };
+  auto projected = [](const plan_options& options) {
+    return notation(forward_projection(make_plan(options), 3).devices[0]);
+  };
+  auto options = options_of(schedule_kind::looped_bfs);
+  CHECK(projected(options) == "0U 0F0 0F1 0F2 0S 1U 1F0 1F1 1F2 1S");
+  options.gathers.ahead = 2;
+  CHECK(projected(options) == "0U 0F0 1U 0F1 0F2 0S 1F0 1F1 1F2 1S");
+  auto other = options_of(schedule_kind::one_f_one_b);
+  CHECK(projected(other) == "0U 0F0 0S 1U 1F0 1S 0U 0F1 0S 1U 1F1 1S 0U 0F2 0S 1U 1F2 1S");
+  other.gathers.reshards = reshard_point::step;
+  CHECK(projected(other) == "0U 0F0 1U 1F0 0F1 1F1 0F2 0S 1F2 1S");
+  options.gathers.ahead = -1;
+  CHECK_THAT(refusal(options), ContainsSubstring("from 0 to 64 passes ahead, not -1"));
+}
+
+TEST_CASE("a stage whose plan has a U or S keeps them, and is whole at the end of no step if S frees") {
+  auto read = [](const char* text) {
+    return notation(read_plan_csv(text, "plan.csv",
+                                  {.mesh = {2}, .gathers = {.gathers = true, .frees = true, .ahead = 0}})
+                        .devices[0]);
+  };
+  CHECK(read("0UNSHARD,0F0,1F0,1B0,0B0") == "0U 0F0 1U 1F0 1B0 1S 0B0 0S 1G 0G 0A 1A");
+  CHECK(read("0U,0F0,0S,0U,1F0,1B0,0B0") == "0U 0F0 0S 0U 1U 1F0 1B0 1S 0B0 0S 1G 0G 0A 1A");
+  CHECK(read("0U,1U,0F0,1F0,1B0,0S,1S,0U,0B0,0S") == "0U 1U 0F0 1F0 1B0 0S 1S 0U 0B0 0S 1G 0G 0A 1A");
 }
 
 TEST_CASE("stages that keep several weights, or average them, are not sharded") {

@@ -399,6 +399,18 @@ TEST_CASE("bench ddp --replicas times a pipeline's replicas beside, also of a mo
   }
 }
 
+TEST_CASE("bench ddp times replicas that own shards, of several stages on one device") {
+  auto lines =
+      objects_of(bench("ddp --model mlp --batch 4 --ranks 2 --rounds 1 --seconds 0.05 --replicas --shard "
+                       "full --stages 3 --json"));
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].at("shard") == "full");
+  CHECK(lines[0].at("stages") == 3);
+  check_is_spread(lines[0].at("replicas_over_ddp"), 1);
+  check_refused("ddp --shard full", "--replicas");
+  check_refused("ddp --replicas --shard most", "most");
+}
+
 TEST_CASE("bench ddp --named-calls gives a pipeline's bits over its communicator, and times it beside") {
   auto arguments =
       "ddp --model cnn --batch 1 --ranks 2 --rounds 1 --seconds 0.05 --replicas --named-calls --links 0.5";

@@ -118,7 +118,7 @@ TEST_CASE("every kind of the table is drawn, with as many devices as it needs") 
   };
   for (std::string kind : {"gpipe", "1f1b", "forward_only", "zb_h1", "zb_h2"})
     CHECK(line("--kind " + kind).at("devices") == 4);
-  for (std::string kind : {"interleaved_1f1b", "zb_v", "dualpipe_v"}) {
+  for (std::string kind : {"interleaved_1f1b", "zb_v", "dualpipe_v", "looped_bfs"}) {
     CHECK(line("--kind " + kind + " --stages 8").at("devices") == 4);
     CHECK(line("--kind " + kind + " --devices 4").at("stages") == 8);
   }

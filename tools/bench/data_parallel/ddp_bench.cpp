@@ -90,6 +90,7 @@ void measure_round(const ddp_job& job, const ddp_options& options, ddp_results& 
 
 void print(const ddp_job& job, const ddp_results& results, report& output) {
   nlohmann::ordered_json line{{"model", job.model}, {"ranks", job.ranks}, {"threads", job.threads}};
+  if (job.replicas) line.update({{"shard", job.shard}, {"stages", job.stages}});
   add_spreads(results.steps, line);
   for (const auto& [ratio, link] : results.links) {
     auto& object = line["links"].emplace_back();
@@ -154,8 +155,12 @@ void add_ddp_bench(const bench_commands& to) {
                    "Measure a pipeline with a replica in each process beside DataParallel, in turn");
   auto* replicas = command.get_option("--replicas");
   command
-      .add_flag("--shard", each.shard,
-                "These replicas own shards of the optimizer's state (--shard optimizer)")
+      .add_option("--shard", each.shard,
+                  "What these replicas divide: none, optimizer, grad or full, as a job's --shard")
+      ->check(CLI::IsMember({"none", "optimizer", "grad", "full"}))
+      ->needs(replicas);
+  command.add_option("--stages", each.stages, "Of the pipeline, all on its device, in looped_bfs")
+      ->check(CLI::Range(1, 1024))
       ->needs(replicas);
   command
       .add_flag("--named-calls", each.named_calls,

@@ -171,7 +171,7 @@ class ddp_measurement {
                                     [&](int count) { return overlapped.run(count); },
                                     [&](int count) { return waiting.run(count); }};
     if (job_.replicas) {
-      replicas.emplace(computing_.model(), self_, job_.shard);
+      replicas.emplace(computing_.model(), self_, shard_strategy_from(job_.shard), job_.stages);
       kinds.emplace_back([&](int count) { return replicas->run(count); });
     }
     std::optional<named_replica> named;

@@ -18,14 +18,15 @@ struct ddp_job {
   std::int64_t batch = 0;  ///< of each process; 0: the model's own
   double seconds = 4;      ///< least duration of each timing
   double bucket_size_mb = 25, first_bucket_mb = 1;
-  std::vector<double> links;  ///< how long the gradients take over each, over the time of computing a step
-  bool replicas = false;      ///< measure a pipeline's replicas beside
-  bool named_calls = false;   ///< measure replicas over a named_communicator, too
-  bool shard = false;         ///< the pipeline's replicas own shards of the optimizer's state
+  std::vector<double> links;   ///< how long the gradients take over each, over the time of computing a step
+  bool replicas = false;       ///< measure a pipeline's replicas beside
+  bool named_calls = false;    ///< measure replicas over a named_communicator, too
+  std::string shard = "none";  ///< what the pipeline's replicas divide (Pipeline::shard)
+  int stages = 1;              ///< of the pipeline, all on one device, which runs them as looped_bfs
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ddp_job, model, ranks, threads, batch, seconds,
                                                 bucket_size_mb, first_bucket_mb, links, replicas, named_calls,
-                                                shard)
+                                                shard, stages)
 
 /// Measures steps of DataParallel, those of a process alone and, if wanted, those of a pipeline's replicas,
 /// over each link; all processes of a job do this alike. `link`: the rate of the link between replicas, which

@@ -51,15 +51,15 @@ std::vector<step_moment> last_moments(const std::vector<step_moment>& all, int c
 }
 
 program::program_factory make_replica_programs(const compute_model& model, const step_moments& moments,
-                                               int num_shards) {
+                                               const replica_form& form) {
   auto loss = [moments](const variable& output, const tensor& targets, double scale) {
     moments->push_back(step_moment::now());
     return nn::CrossEntropy()(output, targets, scale);
   };
   detail::module_program_options options{
-      .loss = loss, .optimizer = model.optimizer, .num_shards = num_shards};
-  if (num_shards > 1) options.numerics.shard = shard_strategy::optimizer;
-  return detail::make_module_programs(layers_of(*model.module), 1, options);
+      .loss = loss, .optimizer = model.optimizer, .num_shards = form.num_shards};
+  options.numerics.shard = form.shard;
+  return detail::make_module_programs(layers_of(*model.module), form.num_stages, options);
 }
 
 std::shared_ptr<batch_source> make_replica_batches(const compute_model& model, int num_replicas) {

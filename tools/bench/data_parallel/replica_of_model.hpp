@@ -4,6 +4,7 @@
 
 #include "bench/compute/compute_models.hpp"
 #include "bench/measure/step_clock.hpp"
+#include "troupe/pipeline/shard_strategy.hpp"
 #include "troupe/program/batch_source.hpp"
 #include "troupe/program/stage_program.hpp"
 
@@ -17,10 +18,15 @@ using step_moments = std::shared_ptr<std::vector<step_moment>>;
 /// all steps computes the loss more often, to check it.
 std::vector<step_moment> last_moments(const std::vector<step_moment>& all, int count);
 
-/// A compute model's programs as a pipeline of one stage: a gpt, or a Sequential. Each loss adds its moment
-/// to `moments`. `num_shards`: of module_program_options.
+/// How a compute model is a pipeline.
+struct replica_form {
+  int num_stages = 1;
+  shard_strategy shard = shard_strategy::none;
+  int num_shards = 1;  ///< of module_program_options
+};
+/// A compute model's programs as a pipeline: a gpt, or a Sequential. Each loss adds its moment to `moments`.
 program::program_factory make_replica_programs(const compute_model& model, const step_moments& moments,
-                                               int num_shards = 1);
+                                               const replica_form& form = {});
 /// The batches of train_step, each as many times one after the other as there are replicas.
 std::shared_ptr<batch_source> make_replica_batches(const compute_model& model, int num_replicas);
 

@@ -9,14 +9,14 @@
 
 namespace troupe::bench {
 
-/// Trains a compute model as a pipeline of one stage with a replica in each process of a job
+/// Trains a compute model as a pipeline on one device with a replica in each process of a job
 /// (Pipeline::replicas), each of which computes the batches of train_step. State is copied at the end of a
 /// call only.
 class replicated_pipeline {
  public:
   /// All processes do this alike. `self` outlives it. No other job may be defined while it is used.
-  /// `has_shards`: with shard_strategy::optimizer.
-  replicated_pipeline(const compute_model& model, actors::process::process& self, bool has_shards);
+  replicated_pipeline(const compute_model& model, actors::process::process& self, shard_strategy shard,
+                      int num_stages);
 
   /// Trains num_uncounted_steps, then `count` more; all processes together. Returns when this
   /// process's replica came to the loss of each, and of the one before: [count + 1].

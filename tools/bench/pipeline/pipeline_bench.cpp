@@ -230,7 +230,7 @@ void add_pipeline_bench(const bench_commands& to) {
            ->check(CLI::IsMember({"none", "gpt", "mlp"}));
   auto& devices = *command.add_option("--devices", options->devices, "Devices, each on a thread of its own")
                        ->check(CLI::Range(1, 256));
-  command.add_option("--chunks", options->chunks, "Stages of a device in interleaved_1f1b")
+  command.add_option("--chunks", options->chunks, "Stages of a device in interleaved_1f1b and looped_bfs")
       ->check(CLI::Range(1, 16));
   auto& microbatches = *command.add_option("--microbatches", options->microbatches, "Microbatches of a step")
                             ->check(CLI::Range(1, 4096));

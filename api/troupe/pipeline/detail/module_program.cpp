@@ -74,7 +74,8 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
       flush_every_(static_cast<std::uint64_t>(options.flush_every)),
       counted_targets_(options.loss, options.numerics.exchange.average_every > 0) {
   std::vector<std::shared_ptr<nn::Module>> layers;
-  bool frees_gradients = options.num_shards > 1 && options.numerics.shard == shard_strategy::grad;
+  bool frees_values = options.num_shards > 1 && options.numerics.shard == shard_strategy::full;
+  bool frees_gradients = options.num_shards > 1 && options.numerics.shard >= shard_strategy::grad;
   for (int index = values_.nodes.first; index < values_.nodes.last; ++index) {
     auto prefix = model.prefix_of(index);
     layers.push_back(model[index]->clone());
@@ -116,7 +117,10 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
                                 .count = options.num_shards,
                                 .granularity = is_elementwise ? layout::shard_granularity::blocks
                                                               : layout::shard_granularity::tensors,
-                                .frees_gradients = frees_gradients});
+                                .rotation = stage,
+                                .frees_gradients = frees_gradients,
+                                .frees_values = frees_values},
+                    sharing);
   }
   optimizer_ = optim::make_state(options.optimizer, stepped());
   deferred_.emplace(parameters_, tied, [this](std::size_t index) {
@@ -127,6 +131,7 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
                      shards_ ? &*shards_ : nullptr);
   if (options.numerics.skips_steps() && flush_every_ == 1)
     for (const auto& each : buffers_) kept_buffers_.push_back(each.target->value.clone());
+  if (shards_) shards_->release_values();
 }
 
 void module_program::begin(const std::vector<named_tensor>& weights) {

@@ -97,6 +97,9 @@ class module_program : public program::stage_program {
   std::vector<weight_bucket> weight_buckets() override;
   tensor weights_in(int bucket) override { return shards_->weights_in(bucket); }
   void take_weights(int bucket, const tensor& weights) override { shards_->take_weights(bucket, weights); }
+  bool keeps_weights() override { return !shards_ || !shards_->frees_values(); }
+  void attach_weights() override { shards_->attach_values(); }
+  void release_weights() override { shards_->release_values(); }
   bool defer_gather(const std::vector<int>& missing, const progress_callback& progress) override;
   void end_gather() override { deferred_->end(); }
   void share_gradients(const memory_source& shared) override;

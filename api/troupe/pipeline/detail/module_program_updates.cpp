@@ -34,8 +34,7 @@ std::vector<program::stage_program::weight_bucket> module_program::weight_bucket
 
 /// Forwards wait for what is trained alone, and the first one tells whether all modules wait.
 bool module_program::defer_gather(const std::vector<int>& missing, const progress_callback& progress) {
-  auto buckets = shards_->weight_buckets();
-  auto is_stepped = [&](int bucket) { return buckets[static_cast<std::size_t>(bucket)].is_stepped; };
+  auto is_stepped = [&](int bucket) { return shards_->is_stepped(bucket); };
   if (!is_checked_ || !std::ranges::all_of(missing, is_stepped)) return false;
   shards_->begin_gather(missing);
   deferred_->begin(progress);
@@ -147,6 +146,7 @@ void module_program::discard() {
   counted_targets_.discard();
   for (const auto& each : parameters_) each.target->has_gradient = false;
   gradients_->discard();
+  if (shards_) shards_->release_values();
 }
 
 /// Where the program makes the steps itself, or a job pauses, the loss of a step is taken before its apply,

@@ -64,7 +64,7 @@ void step_gradients::take_gradients_from(const program::stage_program::memory_so
   if (!shared) return;
   for (std::size_t index = 0; index < stepped_.size(); ++index)
     if (auto& whole = shards_->whole_of(index);
-        compressed_.sends_in_place(index) && whole.value_in_update().device() == device{})
+        compressed_.sends_in_place(index) && whole.place() == device{})
       whole.gradient_source = [shared](shape extents) { return shared(std::move(extents), dtype::f32); };
 }
 

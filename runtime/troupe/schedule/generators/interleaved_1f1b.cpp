@@ -4,9 +4,10 @@
 #include "troupe/schedule/schedule_table.hpp"
 
 namespace troupe::schedule {
-namespace {
 
 int round_robin_device(int stage, int num_devices) { return stage % num_devices; }
+
+namespace {
 
 // Device d of p has the stages d, d + p, d + 2p, ... A microbatch goes round the devices once for each chunk,
 // so filling and draining the pipeline takes as long as the chunks are short.

@@ -4,6 +4,7 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/append_updates.hpp"
+#include "troupe/schedule/insert_gathers.hpp"
 #include "troupe/schedule/merge_stages.hpp"
 #include "troupe/schedule/plan.hpp"
 #include "troupe/schedule/schedule_table.hpp"
@@ -86,6 +87,9 @@ bool are_ascending(const std::vector<int>& stages, int num_stages) {
 }
 
 void check_lanes(const plan_options& options) {
+  if (auto ahead = options.gathers.ahead; ahead < 0 || ahead > schedule::most_gather_ahead)
+    refuse("stages gather weights from 0 to " + std::to_string(schedule::most_gather_ahead) +
+           " passes ahead, not " + std::to_string(ahead));
   auto stages = "some of 0 to " + std::to_string(options.num_stages - 1) + ", in ascending order";
   for (const auto& each : options.joint)
     if (each.stage < 0 || each.stage >= options.num_stages || !is_of_microbatch(each.kind))
@@ -198,24 +202,48 @@ plan make_plan(const plan_options& options) {
   schedule::update_options updates{options.averages_weights, options.stages_with_common_parameters};
   made.devices = orders_of(row, options, graph, made, updates);
   schedule::append_updates(made, updates);
-  if (options.shards_parameters) schedule::prepend_unshards(made);
+  schedule::insert_gathers(made, options.gathers);
   return made;
 }
+
+namespace {
+
+/// Whether each device runs all forwards of a stage one after the other.
+bool is_breadth_first(const plan& training) {
+  for (const auto& device : training.devices) {
+    std::vector<int> stages;
+    for (const auto& op : device)
+      if (op.kind == action_kind::forward && (stages.empty() || stages.back() != op.stage))
+        stages.push_back(op.stage);
+    std::ranges::sort(stages);
+    if (std::ranges::adjacent_find(stages) != stages.end()) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 plan forward_projection(const plan& training, int num_microbatches) {
   // A plan that lacks its edges must not become a chain.
   [[maybe_unused]] schedule::stage_graph refuses_missing_edges(training.num_stages, training.edges);
-  return make_plan({.kind = schedule_kind::forward_only,
-                    .num_stages = training.num_stages,
-                    .num_microbatches = num_microbatches,
-                    .num_devices = training.num_devices(),
-                    .edges = training.edges,
-                    .device_of_stage = training.device_of_stage,
-                    .num_replicas = training.mesh.num_replicas,
-                    .num_slices = training.mesh.num_slices,
-                    .has_equal_replicas = training.has_equal_replicas,
-                    .joint = training.joint,
-                    .shards_parameters = schedule::shards_parameters(training)});
+  auto made = make_plan({.kind = schedule_kind::forward_only,
+                         .num_stages = training.num_stages,
+                         .num_microbatches = num_microbatches,
+                         .num_devices = training.num_devices(),
+                         .edges = training.edges,
+                         .device_of_stage = training.device_of_stage,
+                         .num_replicas = training.mesh.num_replicas,
+                         .num_slices = training.mesh.num_slices,
+                         .has_equal_replicas = training.has_equal_replicas,
+                         .joint = training.joint});
+  // An edge leads to a higher stage: what an action waits for comes before.
+  if (is_breadth_first(training))
+    for (auto& device : made.devices) std::ranges::stable_sort(device, {}, &action::stage);
+  auto gathers = training.gathers;
+  gathers.gathers = schedule::shards_parameters(training);
+  gathers.frees = schedule::frees_parameters(training);
+  schedule::insert_gathers(made, gathers);
+  return made;
 }
 
 }  // namespace troupe

@@ -15,6 +15,7 @@ namespace {
 /// | GPipe, 1F1B | (p-1)(f+B) | |
 /// | PipeDream-2BW | (p-1)(f+B) | steps of p-1 microbatches or more, between which A takes no time |
 /// | interleaved 1F1B | (p-1)(f+B) | p divides m |
+/// | looped BFS | (p-1)(f+B) | m >= p |
 /// | ZB-H1 | (p-1) max(b, f+b-w) | w <= b <= f+w, m >= p |
 /// | ZB-H2 | (p-1) max(f, b-f, f+b-2w) | w <= b <= f+w, m >= 2p-1 |
 /// | ZB-V | (p-1) max(f, b) | f = b = w, m >= 2p-1 |
@@ -29,6 +30,7 @@ double idle_time(schedule_kind kind, double p, const action_costs& costs) {
     case schedule_kind::one_f_one_b:
     case schedule_kind::interleaved_1f1b:
     case schedule_kind::pipedream_2bw:
+    case schedule_kind::looped_bfs:
       return (p - 1) * (f + b + w);
     case schedule_kind::forward_only:
       return (p - 1) * f;
@@ -59,6 +61,8 @@ int peak_chunks(schedule_kind kind, const chunk_shape& shape) {
       return std::min(m, 2 * p - 1);
     case schedule_kind::interleaved_1f1b:
       return std::min(v * m, v * p + p - 1);
+    case schedule_kind::looped_bfs:
+      return v * m;
     case schedule_kind::zb_v:
       return std::min(2 * m, 2 * p);
     case schedule_kind::dualpipe_v:

@@ -13,6 +13,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/append_updates.hpp"
 #include "troupe/schedule/checks/check_plan.hpp"
+#include "troupe/schedule/insert_gathers.hpp"
 #include "troupe/schedule/text/pytorch_names.hpp"
 
 namespace troupe::schedule {
@@ -110,7 +111,7 @@ class csv_reader {
     read_.joint = joint_in(read_.kind, read_.mesh, options.joint);
     place_stages();
     add_updates(options);
-    if (options.shards_parameters) prepend_unshards(read_);
+    insert_gathers(read_, options.gathers);
     check();
     return std::move(read_);
   }

@@ -18,7 +18,7 @@ struct plan_csv_options {
   bool has_equal_replicas = false;                      ///< plan::has_equal_replicas
   std::vector<joint_kind> joint = {};                   ///< see plan_options::joint
   std::vector<int> stages_with_common_parameters = {};  ///< see plan_options
-  bool shards_parameters = false;                       ///< see plan_options, for a plan without Us
+  gather_options gathers = {};                          ///< of stages without Us and Ss
 };
 
 /// Reads a plan from the CSV that torch.distributed.pipelining dumps (`_dump_csv`): a line for each rank,

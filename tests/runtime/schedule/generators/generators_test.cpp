@@ -85,6 +85,13 @@ TEST_CASE("interleaved 1F1B with one chunk a device runs further ahead than 1F1B
   CHECK(notation(plan_of(interleaved_1f1b, 2, 1, 4).devices[0]) == "0F0 0F1 0F2 0B0 0F3 0B1 0B2 0B3 0A");
 }
 
+TEST_CASE("looped BFS runs all microbatches of a stage before those of the device's next") {
+  auto made = plan_of(looped_bfs, 2, 2, 3);
+  CHECK(made.device_of_stage == std::vector<int>{0, 1, 0, 1});
+  CHECK(notation(made.devices[1]) == "1F0 1F1 1F2 3F0 3F1 3F2 3B0 3B1 3B2 1B0 1B1 1B2 1A 3A");
+  CHECK(notation(plan_of(looped_bfs, 1, 3, 1).devices[0]) == "0F0 1F0 2F0 2B0 1B0 0B0 0A 1A 2A");
+}
+
 TEST_CASE("in ZB-V and DualPipeV the first device has the first and the last stage") {
   for (auto kind : {zb_v, dualpipe_v})
     CHECK(plan_of(kind, 3, 2, 6).device_of_stage == std::vector<int>{0, 1, 2, 2, 1, 0});
@@ -179,7 +186,7 @@ TEST_CASE("what is sound for a chain is sound for every graph with as many stage
   for (unsigned seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
     int devices = 1 + troupe::testing::drawn_below(4, random);
-    for (auto kind : {interleaved_1f1b, zb_v, dualpipe_v}) {
+    for (auto kind : {interleaved_1f1b, zb_v, dualpipe_v, looped_bfs}) {
       auto made = troupe::make_plan({.kind = kind,
                                      .num_stages = 2 * devices,
                                      .num_microbatches = 2 * devices,

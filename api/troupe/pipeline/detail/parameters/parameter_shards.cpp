@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "troupe/tensor/async/async_device_copy.hpp"
+#include "troupe/tensor/memory.hpp"
 
 namespace troupe::detail {
 namespace {
@@ -15,7 +16,9 @@ std::vector<layout::shard_piece> assignment_of(const std::vector<named_parameter
                                                const owned_shard& which) {
   std::vector<std::int64_t> sizes;
   for (const auto& each : parameters) sizes.push_back(each.target->extents.num_elements());
-  return layout::assign_to_shards(sizes, which.count, which.granularity);
+  auto assigned = layout::assign_to_shards(sizes, which.count, which.granularity);
+  for (auto& piece : assigned) piece.shard = (piece.shard + which.rotation) % which.count;
+  return assigned;
 }
 
 /// The piece's elements of a tensor with the parameter's shape; with that shape, if these are all. Undefined
@@ -28,7 +31,8 @@ tensor view_of(const tensor& whole, const layout::shard_piece& piece) {
 }  // namespace
 
 parameter_shards::parameter_shards(std::vector<named_parameter> parameters,
-                                   const std::vector<std::size_t>& by_use, const owned_shard& which)
+                                   const std::vector<std::size_t>& by_use, const owned_shard& which,
+                                   const std::vector<std::vector<named_parameter>>& sharing)
     : parameters_(std::move(parameters)),
       which_(which),
       assigned_(assignment_of(parameters_, which)),
@@ -39,13 +43,15 @@ parameter_shards::parameter_shards(std::vector<named_parameter> parameters,
   for (std::size_t piece = 0; piece < assigned_.size(); ++piece) {
     const auto& name = parameters_[assigned_[piece].tensor].name;
     pieces_.push_back({name, &make_piece(piece)});
-    if (which_.frees_gradients) sent_.push_back({name, &make_piece(piece)});
+    if (which_.frees_gradients) sent_.push_back({name, &make_sent(piece)});
     owners_.of_parameter.push_back(assigned_[piece].shard);
   }
   for (auto index : by_use) {
     auto [first, end] = pieces_of(*parameters_[index].target);
     for (auto piece = first; piece < end; ++piece) by_use_.push_back(piece);
   }
+  for (const auto& group : sharing)
+    for (std::size_t i = 1; i < group.size(); ++i) sharing_[group.front().target].push_back(group[i].target);
   make_buckets();
 }
 
@@ -53,10 +59,53 @@ parameter& parameter_shards::make_piece(std::size_t piece) {
   auto& whole = whole_of(piece);
   auto value = view_of(whole.value_in_update(), assigned_[piece]);
   auto& made = made_.emplace_back(whole.name, value.shape(), nullptr);
-  made.attach(std::move(value));
+  made.attach(which_.frees_values && assigned_[piece].shard == which_.index ? value.clone() : value);
   if (!which_.frees_gradients) made.attach_gradient(view_of(whole.gradient_in_update(), assigned_[piece]));
   made.requires_gradient = whole.requires_gradient;
   return made;
+}
+
+/// Without a value, which would be the parameter's.
+parameter& parameter_shards::make_sent(std::size_t piece) {
+  auto& whole = whole_of(piece);
+  auto value = view_of(whole.value_in_update(), assigned_[piece]);
+  auto& made = made_.emplace_back(whole.name, value.shape(), nullptr);
+  made.attach(std::move(value));
+  made.detach();
+  made.requires_gradient = whole.requires_gradient;
+  return made;
+}
+
+void parameter_shards::attach_values() {
+  if (!which_.frees_values) return;
+  memory_scope counted(memory_category::parameters);
+  for (const auto& each : parameters_) {
+    auto& whole = *each.target;
+    if (!whole.value_in_update().defined())
+      whole.attach(tensor::empty(whole.extents, dtype::f32, whole.place()));
+    if (auto found = sharing_.find(&whole); found != sharing_.end())
+      for (auto* other : found->second) other->attach(whole.value());
+    auto [first, end] = pieces_of(whole);
+    for (auto piece = first; piece < end; ++piece) {
+      auto view = view_of(whole.value(), assigned_[piece]);
+      auto& made = *pieces_[piece].target;
+      if (is_owned(piece))
+        view.copy_from(made.value());
+      else
+        made.attach(std::move(view));
+    }
+  }
+}
+
+void parameter_shards::release_values() {
+  if (!which_.frees_values) return;
+  for (std::size_t piece = 0; piece < pieces_.size(); ++piece)
+    if (!is_owned(piece)) pieces_[piece].target->detach();
+  for (const auto& each : parameters_) {
+    each.target->detach();
+    if (auto found = sharing_.find(each.target); found != sharing_.end())
+      for (auto* other : found->second) other->detach();
+  }
 }
 
 std::vector<named_parameter> parameter_shards::owned() const {
@@ -179,7 +228,7 @@ void parameter_shards::take_weights(int bucket, const tensor& weights) {
     if (part.count > 0) into.copy_from(async_device_copy(weights.rows(next, part.count), into.device()));
     next += part.count;
     auto whole = assigned_[part.index].tensor;
-    parameters_[whole].target->mark_changed();
+    if (!which_.frees_values) parameters_[whole].target->mark_changed();  // else A says so
     if (num_missing_[whole] > 0) --num_missing_[whole];
   }
 }
@@ -198,9 +247,7 @@ std::optional<tensor_contents> parameter_shards::contents_of(const named_tensor&
   for (std::size_t piece = 0; piece < pieces_.size(); ++piece) {
     if (!is_owned(piece) || !named(pieces_[piece])) continue;
     if (held.value.shape() != pieces_[piece].target->extents) return {};
-    auto& whole = *parameters_[assigned_[piece].tensor].target;
-    auto found = whole_contents({held.name, whole.value_in_update()});
-    found.type = held.value.dtype();
+    auto found = whole_contents(held.name, held.value.dtype(), whole_of(piece).extents);
     found.begin = assigned_[piece].first;
     found.end = found.begin + assigned_[piece].count;
     return found;

@@ -21,7 +21,10 @@ struct owned_shard {
   int index = 0;
   int count = 1;
   layout::shard_granularity granularity = layout::shard_granularity::blocks;
+  int rotation =
+      0;  ///< by how many replicas shards are moved on, so that several stages' rests add up evenly
   bool frees_gradients = false;  ///< ZeRO, stage 2
+  bool frees_values = false;     ///< with frees_gradients: ZeRO, stage 3
 };
 
 /// The parameters of a stage, whole in each replica, cut into pieces that the replicas own: ZeRO, stage 1.
@@ -33,13 +36,16 @@ struct owned_shard {
 /// Then `sent` has what the replica has computed, which goes when it has been read. The gradient of an owned
 /// piece is the sum, in memory of its own, from when it comes until the step.
 ///
+/// If values are freed (ZeRO, stage 3) an owned piece has memory of its own, and the parameters, with the
+/// pieces of others, have values between `attach_values` and `release_values` only.
+///
 /// Not thread-safe.
 class parameter_shards {
  public:
   /// `parameters`: materialized; they outlive this. `by_use`: all their indices, in the order in which
-  /// forwards need them.
+  /// forwards need them. `sharing`: parameters that have the value of the first among them.
   parameter_shards(std::vector<named_parameter> parameters, const std::vector<std::size_t>& by_use,
-                   const owned_shard& which);
+                   const owned_shard& which, const std::vector<std::vector<named_parameter>>& sharing = {});
   parameter_shards(const parameter_shards&) = delete;
   parameter_shards& operator=(const parameter_shards&) = delete;
 
@@ -48,6 +54,7 @@ class parameter_shards {
   /// The same with the gradients that this replica has computed.
   const std::vector<named_parameter>& sent() const { return frees_gradients() ? sent_ : pieces_; }
   bool frees_gradients() const { return which_.frees_gradients; }
+  bool frees_values() const { return which_.frees_values; }
   /// All indices of pieces, in the order in which forwards need them.
   const std::vector<std::size_t>& by_use() const { return by_use_; }
   const bucket_owners& owners() const { return owners_; }
@@ -73,10 +80,16 @@ class parameter_shards {
   /// The same of all, and of the sums, at the end of a step.
   void free_gradients();
 
+  /// Gives the parameters memory, if they have none, with the elements of owned pieces; those of others are
+  /// to come. Neither has an effect if values are not freed.
+  void attach_values();
+  void release_values();
+
   /// Of a U: see stage_parameters.
   std::vector<program::stage_parameters::weight_bucket> weight_buckets() const;
   tensor weights_in(int bucket) const;
   void take_weights(int bucket, const tensor& weights);
+  bool is_stepped(int bucket) const { return buckets_[static_cast<std::size_t>(bucket)].is_stepped; }
   /// These buckets are to come.
   void begin_gather(const std::vector<int>& missing);
   /// Whether all have come that have elements of parameter `index`.
@@ -95,6 +108,7 @@ class parameter_shards {
   };
 
   parameter& make_piece(std::size_t piece);
+  parameter& make_sent(std::size_t piece);
   void make_buckets();
   tensor elements_of(const optim::parameter_part& part) const;
 
@@ -108,8 +122,10 @@ class parameter_shards {
   bucket_owners owners_;
   std::vector<weight_bucket> buckets_;
   std::map<const parameter*, std::size_t> index_of_;  ///< in parameters_
-  std::vector<int> num_missing_;                      ///< [parameters] parts that are to come
-  std::set<const parameter*> freed_;                  ///< whose gradients are let go of in this step
+  std::map<const parameter*, std::vector<parameter*>>
+      sharing_;                       ///< of parameters_, the others with its value
+  std::vector<int> num_missing_;      ///< [parameters] parts that are to come
+  std::set<const parameter*> freed_;  ///< whose gradients are let go of in this step
 };
 
 }  // namespace troupe::detail

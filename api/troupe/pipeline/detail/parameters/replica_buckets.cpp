@@ -53,7 +53,7 @@ tensor replica_buckets::elements_of(int bucket) const {
 
 /// The elements of small gradients, then for each parameter 1 if it has a gradient, else 0.
 tensor replica_buckets::pack(int bucket) const {
-  auto place = trainable_.empty() ? device() : trainable_.front()->value_in_update().device();
+  auto place = trainable_.empty() ? device() : trainable_.front()->place();
   auto packed = tensor::zeros({size_of_packed(bucket)}, dtype::f32, place);
   std::int64_t next = 0;
   for (auto index : this->packed(bucket)) {

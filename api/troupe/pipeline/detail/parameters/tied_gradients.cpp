@@ -62,7 +62,7 @@ void tied_gradients::combine(const std::vector<tensor>& partials) {
     for (const auto& name : each.uses) {
       auto found = gradients.find(name);
       if (found == gradients.end()) throw std::runtime_error("no stage gave the gradient of " + name);
-      if (is_gradient(found->second)) add_gradient(first, found->second.to(first.value().device()));
+      if (is_gradient(found->second)) add_gradient(first, found->second.to(first.place()));
     }
   }
 }

@@ -1,5 +1,6 @@
 #include "troupe/pipeline/detail/parameters/parameter_shards.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <deque>
 #include <numeric>
@@ -86,6 +87,75 @@ TEST_CASE("what replicas send of their weights makes those of all whole") {
       for (std::size_t index = 0; index < one.made.size(); ++index)
         CHECK(same_bits(one.made[index].value(), replicas.front().made[index].value()));
   }
+}
+
+TEST_CASE("where values are freed a replica holds its pieces, and all between attach and release alone") {
+  for (int count : {2, 5}) {
+    std::deque<stage_parameters_of_replica> replicas(static_cast<std::size_t>(count));
+    std::deque<parameter_shards> shards;
+    std::vector<tensor> expected(replicas.front().made.size());
+    for (int index = 0; index < count; ++index) {
+      auto& one = replicas[static_cast<std::size_t>(index)];
+      one.fill(static_cast<float>(1000 * index));
+      for (std::size_t number = 0; number < expected.size(); ++number)
+        if (index == 0) expected[number] = one.made[number].value().clone();
+      auto& made = shards.emplace_back(
+          one.named, by_use,
+          owned_shard{.index = index, .count = count, .frees_gradients = true, .frees_values = true});
+      for (std::size_t piece = 0; piece < made.pieces().size(); ++piece)
+        if (made.is_owned(piece)) {
+          auto found = std::ranges::find(one.made, &made.whole_of(piece), [](auto& each) { return &each; });
+          auto which = static_cast<std::size_t>(found - one.made.begin());
+          auto elements = made.pieces()[piece].target->value();
+          auto rows = expected[which].reshape({expected[which].num_elements()});
+          rows.rows(made.first_of(piece), elements.num_elements())
+              .copy_from(elements.reshape({elements.num_elements()}));
+        }
+      made.release_values();
+    }
+    auto gather = [&] {
+      for (auto& each : shards) each.attach_values();
+      auto buckets = shards.front().weight_buckets();
+      for (std::size_t bucket = 0; bucket < buckets.size(); ++bucket)
+        for (int index = 0; index < count; ++index)
+          if (index != buckets[bucket].owner) {
+            auto& owner = shards[static_cast<std::size_t>(buckets[bucket].owner)];
+            shards[static_cast<std::size_t>(index)].take_weights(static_cast<int>(bucket),
+                                                                 owner.weights_in(static_cast<int>(bucket)));
+          }
+    };
+    for (int pass = 0; pass < 2; ++pass) {
+      for (auto& one : replicas)
+        for (auto& each : one.made) CHECK_FALSE(each.value().defined());
+      auto version = replicas.back().made.front().version();
+      gather();
+      for (auto& one : replicas)
+        for (std::size_t number = 0; number < expected.size(); ++number)
+          CHECK(same_bits(one.made[number].value(), expected[number]));
+      CHECK(replicas.back().made.front().version() == version);  // what a forward has saved stays valid
+      for (auto& each : shards) each.release_values();
+    }
+    // An owner's step is in the next U.
+    for (std::size_t piece = 0; piece < shards.front().pieces().size(); ++piece) {
+      auto owner = std::ranges::find_if(shards, [piece](auto& each) { return each.is_owned(piece); });
+      owner->pieces()[piece].target->value().fill_zero();
+    }
+    gather();
+    for (auto& one : replicas)
+      for (auto& each : one.made) CHECK(same_bits(each.value(), tensor::zeros(each.extents)));
+  }
+}
+
+TEST_CASE("parameters that share a value get and lose it together") {
+  stage_parameters_of_replica of;
+  of.made.emplace_back("a2", of.made[0].value(), tensor::zeros(of.made[0].extents));
+  parameter_shards shards(of.named, by_use,
+                          {.index = 0, .count = 2, .frees_gradients = true, .frees_values = true},
+                          {{of.named[0], {"a2", &of.made.back()}}});
+  shards.release_values();
+  CHECK_FALSE(of.made.back().value().defined());
+  shards.attach_values();
+  CHECK(of.made.back().value().bytes().data() == of.made[0].value().bytes().data());
 }
 
 TEST_CASE("a parameter is gathered when its last part has come, and weights of another size are refused") {
