@@ -22,6 +22,7 @@ parser.add_argument("--compile", action="store_true")
 parser.add_argument("--losses", type=int, default=0)
 parser.add_argument("--weights", default="")
 parser.add_argument("--ranks", type=int, default=1, help="processes of DistributedDataParallel over Gloo")
+parser.add_argument("--sharding", choices=["none", "fsdp"], default="none", help="fsdp: fully_shard (FSDP2) each block or layer")
 options = parser.parse_args()
 
 # Ranks are forked before anything has threads; each one forks the next.
@@ -139,17 +140,26 @@ else:
     inputs = torch.randint(0, classes, (8, batch, length)) if is_gpt else torch.randn(8, batch, *shapes[options.model])
     labels = torch.randint(0, classes, (8, per_step))
 model, inputs, labels = model.to(device), inputs.to(device), labels.to(device)
-if is_gpt:
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
-else:
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
 if options.compile:
     model = torch.compile(model)
 if options.ranks > 1:
     import torch.distributed as dist
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     dist.init_process_group("gloo", init_method=f"file://{meeting_place}/ranks", rank=rank, world_size=options.ranks)
-    model = nn.parallel.DistributedDataParallel(model)
+    if options.sharding == "fsdp":
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+        mesh = init_device_mesh(device.type, (options.ranks,))
+        for unit_of in model.h if is_gpt else model:
+            if any(True for _ in unit_of.parameters()):
+                fully_shard(unit_of, mesh=mesh)
+        fully_shard(model, mesh=mesh)
+    else:
+        model = nn.parallel.DistributedDataParallel(model)
+if is_gpt:
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
+else:
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
 
 
 def step(number):

@@ -55,12 +55,14 @@ void check_same_bits(const nn::Sequential& model, const changed_pipeline& change
 
 }  // namespace
 
-TEST_CASE("replicas that own shards of the optimizer's state have the bits of those that hold all of it") {
+TEST_CASE("replicas that own shards of the optimizer's state have the bits of those that hold all of it",
+          "[shards]") {
   check_same_bits(wide_model());
   check_same_bits(dropped_model());
 }
 
-TEST_CASE("shards have the bits of whole replicas where gradients are clipped, rounded or scaled") {
+TEST_CASE("shards have the bits of whole replicas where gradients are clipped, rounded or scaled",
+          "[shards]") {
   check_same_bits(wide_model(), [](Pipeline pipeline) { return pipeline.clip_grad_norm(0.05); });
   check_same_bits(wide_model(), [](Pipeline pipeline) { return pipeline.gradient_sync(dtype::bf16); });
   check_same_bits(
@@ -69,12 +71,12 @@ TEST_CASE("shards have the bits of whole replicas where gradients are clipped, r
       12);
 }
 
-TEST_CASE("an optimizer that needs whole parameters gets them, with the same bits") {
+TEST_CASE("an optimizer that needs whole parameters gets them, with the same bits", "[shards]") {
   check_same_bits(wide_model(),
                   [](Pipeline pipeline) { return pipeline.optimizer(optim::LAMB({.lr = 0.01})); });
 }
 
-TEST_CASE("frozen weights, weights that few use, and tied ones have the same bits with shards") {
+TEST_CASE("frozen weights, weights that few use, and tied ones have the same bits with shards", "[shards]") {
   auto frozen = wide_model();
   frozen.named_parameters()[2].target->requires_gradient = false;
   check_same_bits(frozen);
@@ -93,7 +95,7 @@ TEST_CASE("frozen weights, weights that few use, and tied ones have the same bit
   }
 }
 
-TEST_CASE("every schedule trains shards to the same bits") {
+TEST_CASE("every schedule trains shards to the same bits", "[shards]") {
   auto expected = train(1, replicated(1, 2, wide_model()), 3, 32);
   for (auto kind :
        {schedule_kind::gpipe, schedule_kind::interleaved_1f1b, schedule_kind::zb_h1, schedule_kind::zb_v}) {
@@ -106,7 +108,7 @@ TEST_CASE("every schedule trains shards to the same bits") {
   }
 }
 
-TEST_CASE("no bit depends on when stages gather weights, and when they let go of them") {
+TEST_CASE("no bit depends on when stages gather weights, and when they let go of them", "[shards]") {
   auto expected = train(1, replicated(1, 2, wide_model()), 4, 48);
   for (int stages : {2, 3})
     for (auto point : {schedule::reshard_point::pass, schedule::reshard_point::step})
@@ -120,7 +122,7 @@ TEST_CASE("no bit depends on when stages gather weights, and when they let go of
       }
 }
 
-TEST_CASE("calls about weights are about those of all shards") {
+TEST_CASE("calls about weights are about those of all shards", "[shards]") {
   auto strategy = GENERATE(shard_strategy::optimizer, shard_strategy::full);
   temp_folder folder;
   Trainer whole(World::local(1, options_of(3)), replicated(2, 2, wide_model()));
@@ -140,7 +142,7 @@ TEST_CASE("calls about weights are about those of all shards") {
   CHECK(same_bits(written, whole.state_dict()));
 }
 
-TEST_CASE("a replica holds its share of the optimizer's state") {
+TEST_CASE("a replica holds its share of the optimizer's state", "[shards]") {
   auto held_by = [](int replicas, bool shards) {
     auto pipeline = replicated(1, replicas, wide_model());
     Trainer trainer(World::local(replicas, options_of(2, 48)), shards ? sharded(pipeline) : pipeline);
@@ -166,7 +168,7 @@ TEST_CASE("a replica holds its share of the optimizer's state") {
   }
 }
 
-TEST_CASE("what stages cannot divide evenly is another replica's in each") {
+TEST_CASE("what stages cannot divide evenly is another replica's in each", "[shards]") {
   constexpr std::int64_t width = 64;
   nn::Sequential narrow;
   narrow.push_back(nn::Linear(2, width));
@@ -182,7 +184,7 @@ TEST_CASE("what stages cannot divide evenly is another replica's in each") {
   CHECK(std::max(held[0], held[1]) - std::min(held[0], held[1]) <= of_one_weight);
 }
 
-TEST_CASE("with shards of gradients a replica holds these within a step alone, and none twice") {
+TEST_CASE("with shards of gradients a replica holds these within a step alone, and none twice", "[shards]") {
   auto held_by = [](int stages, shard_strategy strategy) {
     Trainer trainer(World::local(2, options_of(3, 48)),
                     sharded(replicated(stages, 2, wide_model()), strategy));
@@ -203,7 +205,8 @@ TEST_CASE("with shards of gradients a replica holds these within a step alone, a
   CHECK(peak < whole_peak + all / 10);  // what arrives differs by when it does
 }
 
-TEST_CASE("with shards of weights a replica holds its share, and of the others no more than the plan says") {
+TEST_CASE("with shards of weights a replica holds its share, and of the others no more than the plan says",
+          "[shards]") {
   auto all = [] {
     std::size_t bytes = 0;
     for (const auto& each : wide_model().named_parameters())
@@ -231,7 +234,7 @@ TEST_CASE("with shards of weights a replica holds its share, and of the others n
   }
 }
 
-TEST_CASE("shards are refused where replicas have none to own, or need all that others have") {
+TEST_CASE("shards are refused where replicas have none to own, or need all that others have", "[shards]") {
   auto refused = [](const Pipeline& pipeline, const char* why, const char* to_do) {
     CHECK_THROWS_MATCHES(Trainer(World::local(1, options_of(2)), sharded(pipeline)), bad_input,
                          MessageMatches(ContainsSubstring("shard optimizer") && ContainsSubstring(why) &&

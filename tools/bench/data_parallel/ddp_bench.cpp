@@ -67,6 +67,17 @@ void add_numbers(const nlohmann::json& printed, measurements& results) {
     if (value.is_number()) results[name].push_back(value);
 }
 
+/// DistributedDataParallel's, or FSDP2's.
+double rate_of_torch(const ddp_job& job, const ddp_options& options, const std::string& rate, bool has_fsdp) {
+  nlohmann::json given{{"model", job.model},
+                       {"ranks", job.ranks},
+                       {"threads", job.threads},
+                       {"batch", job.batch},
+                       {"seconds", job.seconds}};
+  if (has_fsdp) given["sharding"] = "fsdp";
+  return run_torch(options.torch, options.torch_script, given).at(rate);
+}
+
 void measure_round(const ddp_job& job, const ddp_options& options, ddp_results& results) {
   auto own = run_launched_for_object(passively_waiting(worker_command("ddp", job)), job.ranks);
   add_numbers(own, results.steps);
@@ -74,18 +85,17 @@ void measure_round(const ddp_job& job, const ddp_options& options, ddp_results& 
     add_numbers(link, results.links[link.at("communication_over_compute")]);
   results.rate = own.contains("tokens_per_s") ? "tokens_per_s" : "samples_per_s";
   if (options.torch.empty()) return;
-  auto torch = run_torch(options.torch, options.torch_script,
-                         {{"model", job.model},
-                          {"ranks", job.ranks},
-                          {"threads", job.threads},
-                          {"batch", job.batch},
-                          {"seconds", job.seconds}});
-  results.steps["torch_" + results.rate].push_back(torch.at(results.rate));
-  auto torch_rate = torch.at(results.rate).get<double>();
+  auto torch_rate = rate_of_torch(job, options, results.rate, false);
+  results.steps["torch_" + results.rate].push_back(torch_rate);
   results.steps["over_torch"].push_back(own.at(results.rate).get<double>() / torch_rate);
   if (job.replicas)
     results.steps["replicas_over_torch"].push_back(own.at("replicas_" + results.rate).get<double>() /
                                                    torch_rate);
+  if (job.shard != "full") return;
+  auto fsdp_rate = rate_of_torch(job, options, results.rate, true);
+  results.steps["fsdp_" + results.rate].push_back(fsdp_rate);
+  results.steps["fsdp_over_torch"].push_back(fsdp_rate / torch_rate);
+  results.steps["replicas_over_fsdp"].push_back(own.at("replicas_" + results.rate).get<double>() / fsdp_rate);
 }
 
 void print(const ddp_job& job, const ddp_results& results, report& output) {
@@ -107,7 +117,8 @@ void print(const ddp_job& job, const ddp_results& results, report& output) {
                  {{"named_step_s"}, {"named_over_replicas"}, {"named_over_replicas_by_processor"}});
   if (results.steps.contains("over_torch"))
     shown.insert(shown.end(), {{"torch_" + results.rate}, {"over_torch"}});
-  if (results.steps.contains("replicas_over_torch")) shown.push_back({"replicas_over_torch"});
+  for (const char* over : {"replicas_over_torch", "fsdp_over_torch", "replicas_over_fsdp"})
+    if (results.steps.contains(over)) shown.push_back({over});
   output.add(shown, line);
   if (results.links.empty()) return;
   columns of_link{{"communication_over_compute"},
@@ -173,8 +184,9 @@ void add_ddp_bench(const bench_commands& to) {
           "--links", each.links,
           "Slow links: how long the gradients take over each, in steps' computing, with commas between")
       ->delimiter(',');
-  command.add_option("--torch", options->torch,
-                     "Measure PyTorch DDP over Gloo beside it, in the system with this root");
+  command.add_option(
+      "--torch", options->torch,
+      "Measure PyTorch DDP over Gloo beside it, with --shard full FSDP2 too, in the system with this root");
   command.add_option("--torch-script", options->torch_script, "Troupe's tools/bench/torch_compute.py");
   command.add_flag("--json", options->json, "One JSON object for each model and number of processes");
   command.callback([options] { run(*options); });

@@ -214,7 +214,8 @@ TEST_CASE("gradients come from memory that is shared, whatever it holds, until i
       each->take_own(sums);
       each->program->apply(step);
     }
-    CHECK(num_taken == 2 * std::min(static_cast<int>(step) + 1, 3));
+    auto num_steps = device_under_test() == device() ? std::min(static_cast<int>(step) + 1, 3) : 0;
+    CHECK(num_taken == 2 * num_steps);  // a GPU's gradients stay there
     check_same(*own.program, *shared.program);
   }
 }
