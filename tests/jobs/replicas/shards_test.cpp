@@ -69,6 +69,45 @@ TEST_CASE("replicas that own shards of weights have the bits of one process, and
                    .shard = "full"});
 }
 
+TEST_CASE("two owners of shards that are lost at once cost no bit", "[shards]") {
+  replica_layout wanted{.replicas = 4, .stages = 1, .processes = 4, .shard = "full"};
+  auto expected = expected_bits(wanted).weights_sha256;
+  // Whose copies are in other processes; then one with the copy of the other's, which needs the disk.
+  temp_folder folder;
+  for (const auto& [lost, more] :
+       {std::pair<std::string, words>{"1,3", {}},
+        {"1,2", {"--snapshot-dir", folder.path().string(), "--disk-every", "2"}}}) {
+    CAPTURE(lost);
+    auto options =
+        join({"--snapshot-every", "2", "--fault",
+              "backward@rank=" + lost.substr(0, 1) + ",step=7;backward@rank=" + lost.substr(2) + ",step=7"},
+             more);
+    auto outcome = run_layout(wanted, options);
+    INFO(outcome.process.errors);
+    CHECK(outcome.weights_sha256() == expected);
+    CHECK_FALSE(outcome.named("recovery").empty());
+  }
+}
+
+TEST_CASE("a model whose states exceed a device's limit trains where four divide them", "[shards]") {
+  auto with = [](const char* shard) {
+    return words{"--size",     "tiny", "--layers",       "24", "--batch",    "4",          "--steps",   "2",
+                 "--replicas", "4",    "--stages",       "26", "--schedule", "looped_bfs", "--devices", "4",
+                 "--shard",    shard,  "--microbatches", "1"};
+  };
+  words limit{"--memory-limit", "14MiB"};
+  for (const char* shard : {"none", "grad"}) {
+    CAPTURE(shard);
+    run_options refusing;
+    refusing.command = join(join({GPT_PROGRAM, "--json"}, with(shard)), limit);
+    auto refused = run_process(refusing);
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.errors, ContainsSubstring("14680064 bytes") && ContainsSubstring("the limit"));
+  }
+  CHECK(run_local(join(with("full"), limit), example::gpt).weights_sha256() ==
+        run_local(with("none"), example::gpt).weights_sha256());
+}
+
 TEST_CASE("replicas that own shards may be lost in any action of any layout", "[.soak][shards]") {
   for (int replicas : {2, 3, 4, 8})
     for (int processes : {2, 4})
