@@ -227,6 +227,9 @@ actors::job::job_definition definition_of(const Pipeline& pipeline, const job_op
   if (training.mesh.num_replicas > 1) {
     job.description.add("stages that all replicas hold alike", text_of(contents));
     job.description.add("what replicas divide", std::string(to_string(numerics.shard)));
+    if (auto gathers = pipeline.gathers(); gathers.frees)
+      job.description.add("when stages let go of weights, and passes that they gather them ahead",
+                          std::string(to_string(gathers.reshards)) + ", " + std::to_string(gathers.ahead));
     job.description.add("backend over which replicas add up gradients", options.backend);
   }
   job.identity = identity_of(pipeline, options);

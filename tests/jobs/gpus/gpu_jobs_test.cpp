@@ -146,8 +146,8 @@ void check_drawn(int seed) {
 
 TEST_CASE("on GPUs, replicas that own shards have the bits of one process, in any order of streams") {
   job_variable order("TROUPE_EMULATED_STREAMS", "late");
-  check_same_bits({.processes = 2, .schedule = "looped_bfs", .shard = "full"});
-  check_same_bits({.processes = 2, .killed_in = "unshard", .lost_rank = 1, .shard = "full"});
+  check_same_bits(
+      {.processes = 2, .schedule = "looped_bfs", .killed_in = "unshard", .lost_rank = 1, .shard = "full"});
 }
 
 TEST_CASE("on GPUs, replicas that own shards may be lost in any action, in any order of streams", "[.soak]") {
