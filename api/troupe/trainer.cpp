@@ -71,8 +71,7 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   if (ignores && world_.rank() == 0)
     world_.shared_->log->warn(
         "the plan in {} {} the parameters of stages ({}), but this job holds them whole on every device: "
-        "those "
-        "actions do nothing, and save no memory. With several replicas and --shard full they do",
+        "those actions save no memory. With several replicas and --shard full they do",
         pipeline_.plan_file().string(), pipeline_.num_shards() == 1 ? "shards" : "frees",
         pipeline_.num_shards() == 1 ? "U and S, PyTorch's UNSHARD and RESHARD" : "S, PyTorch's RESHARD");
   if (auto modes = detail::modes_of(pipeline_.model());

@@ -88,8 +88,7 @@ void check_shards(const Pipeline& pipeline, const nn::Graph& model, const numeri
   if (!gathers.frees && (gathers.ahead != 1 || gathers.reshards != schedule::reshard_point::pass))
     throw bad_input(
         "reshard_after and gather_ahead say when stages hold whole weights, which they always do but with "
-        "shard "
-        "full: use that, with replicas, or leave them out");
+        "shard full: use that, with replicas, or leave them out");
   if (numerics.shard == shard_strategy::none) return;
   auto shard = "shard " + std::string(to_string(numerics.shard));
   auto refuse = [&](const std::string& why) { throw bad_input(shard + " " + why); };

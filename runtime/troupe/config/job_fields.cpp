@@ -29,8 +29,7 @@ const job_field fields[] = {
      "(gradients too, ZeRO 2), or full (weights too, ZeRO 3); no bit depends on it"},
     {"reshard_after", &o::reshard_after,
      "with --shard full: a stage lets go of weights after each pass, where one of another stage follows "
-     "(pass), "
-     "or after its last backward of the step (step)"},
+     "(pass), or after its last backward of the step (step)"},
     {"gather_ahead", &o::gather_ahead,
      "with --shard full: so many passes of its device ahead a stage gathers its weights"},
     {"stages", &o::stages,

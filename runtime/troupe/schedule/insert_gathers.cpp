@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -10,11 +11,11 @@
 namespace troupe::schedule {
 namespace {
 
-/// Passes of one stage for which it is gathered once.
+/// Passes of one stage for which it is gathered once: the U is before pass `begin` of the device, the S after
+/// pass `last`.
 struct gathered_run {
   int stage = 0;
-  std::size_t begin = 0,
-              last = 0;  ///< among the device's passes: the U is before `begin`, the S after `last`
+  std::size_t begin = 0, last = 0;
 };
 
 /// The passes of a device's list that read parameters.

@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
+#include <fstream>
 
 #include "jobs/replicas/replica_layout.hpp"
 #include "support/temp_folder.hpp"
@@ -86,6 +87,24 @@ TEST_CASE("two owners of shards that are lost at once cost no bit", "[shards]") 
     INFO(outcome.process.errors);
     CHECK(outcome.weights_sha256() == expected);
     CHECK_FALSE(outcome.named("recovery").empty());
+  }
+}
+
+TEST_CASE("a plan's own Us and Ss are run with --shard full, and what they do not free is told", "[shards]") {
+  temp_folder folder;
+  auto file = (folder.path() / "plan.csv").string();
+  std::ofstream(file) << "0U,0F0,0S,0U,0F1,0S,0U,0B0,0S,0U,0B1,0S\n";
+  for (const auto& [shard, told] : {std::pair("none", "shards the parameters of stages (U and S"),
+                                    {"optimizer", "frees the parameters of stages (S"},
+                                    {"full", ""}}) {
+    CAPTURE(shard);
+    auto outcome = run_local(join(job_of({}), {"--plan", file, "--shard", shard}), example::gpt);
+    CHECK(outcome.weights_sha256() == expected_bits({}).weights_sha256);
+    std::string text = told;
+    if (text.empty())
+      CHECK(outcome.process.errors.find("the parameters of stages") == std::string::npos);
+    else
+      CHECK_THAT(outcome.process.errors, ContainsSubstring(text) && ContainsSubstring("save no memory"));
   }
 }
 

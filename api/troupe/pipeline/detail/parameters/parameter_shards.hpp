@@ -21,8 +21,8 @@ struct owned_shard {
   int index = 0;
   int count = 1;
   layout::shard_granularity granularity = layout::shard_granularity::blocks;
-  int rotation =
-      0;  ///< by how many replicas shards are moved on, so that several stages' rests add up evenly
+  /// By how many replicas shards are moved on, so that the rests of several stages add up evenly.
+  int rotation = 0;
   bool frees_gradients = false;  ///< ZeRO, stage 2
   bool frees_values = false;     ///< with frees_gradients: ZeRO, stage 3
 };
@@ -122,8 +122,8 @@ class parameter_shards {
   bucket_owners owners_;
   std::vector<weight_bucket> buckets_;
   std::map<const parameter*, std::size_t> index_of_;  ///< in parameters_
-  std::map<const parameter*, std::vector<parameter*>>
-      sharing_;                       ///< of parameters_, the others with its value
+  /// Of `parameters`, the others with its value.
+  std::map<const parameter*, std::vector<parameter*>> sharing_;
   std::vector<int> num_missing_;      ///< [parameters] parts that are to come
   std::set<const parameter*> freed_;  ///< whose gradients are let go of in this step
 };
