@@ -75,6 +75,17 @@ TEST_CASE(
   CHECK_FALSE(same_bits(model.parameters(), before));
 }
 
+TEST_CASE("labels that were not checked when a step was discarded are not checked in the next try") {
+  pipeline model(2);
+  model.train_step(0);
+  auto labels = make_labels(1, 0);
+  labels.values<std::int64_t>()[3] = 17;
+  model.forward(pipeline::which(1, 0), make_images(1, 0), labels);
+  for (auto& stage : model.stages) stage->discard();
+  CHECK_NOTHROW(model.train_step(1));
+  for (auto& stage : model.stages) CHECK(stage->non_finite().empty());
+}
+
 TEST_CASE("a stage tells of an index that is out of range before its last outputs leave") {
   nn::Sequential model(nn::Embedding(num_classes, 6), nn::Linear(6, num_classes));
   auto make = programs_of(model, 2, {.optimizer = optim::Adam(), .seed = 42});
