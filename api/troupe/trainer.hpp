@@ -16,6 +16,7 @@
 #include "troupe/memory_report.hpp"
 #include "troupe/pipeline/pipeline.hpp"
 #include "troupe/program/batch_source.hpp"
+#include "troupe/safetensors/safetensors.hpp"
 #include "troupe/schedule/cut.hpp"
 #include "troupe/schedule/simulation/simulate.hpp"
 #include "troupe/world.hpp"
@@ -200,7 +201,9 @@ class Trainer {
   /// file is on disk. A restarted process does not write the file again. Throws bad_input in every process if
   /// the file cannot be written, usually before the weights are gathered; the job can continue. A job that
   /// resumes does not write it again either, and warns if the file of an earlier step is not there.
-  void save(const std::filesystem::path& file);
+  /// A file named NAME.safetensors.index.json is the index of several of at most `max_file_bytes` each
+  /// (write_sharded_safetensors).
+  void save(const std::filesystem::path& file, std::uint64_t max_file_bytes = usual_file_bytes);
 
   /// Rank 0's `value` in every process: something that the program decides by and that its calls do not give,
   /// such as the time, a random number or the name of a file that it made. It is kept with the results of

@@ -1,5 +1,6 @@
 // Trainers in one process: what comes back of the model, what it begins with, how training is cancelled, and
 // several of them in one World.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -157,6 +158,18 @@ TEST_CASE("a saved model is loaded into other stages and predicts the same bits"
     CHECK(same_bits(read_weights(file), trainer.state_dict()));
   }
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+  auto several = folder.path() / "several" / "model.safetensors.index.json";
+  std::filesystem::create_directory(several.parent_path());
+  {
+    Trainer trainer(World::local(1, options_of(20)), normed_pipeline(1).initial_weights(read_weights(file)));
+    trainer.save(several, 64);
+    CHECK_THROWS_AS(trainer.save(several, 0), bad_input);
+  }
+  CHECK(std::distance(std::filesystem::directory_iterator(several.parent_path()), {}) > 2);
+  CHECK(std::ranges::is_permutation(read_weights(several.parent_path()), read_weights(file),
+                                    [](const named_tensor& a, const named_tensor& b) {
+                                      return a.name == b.name && same_bits(a.value, b.value);
+                                    }));
   Trainer loaded(World::local(3, options_of(20)), normed_pipeline(3).initial_weights(read_weights(file)));
   CHECK(same_bits(loaded.predict(samples()), outputs));
 }

@@ -32,7 +32,12 @@ void add_snapshot_command(CLI::App& app, int& exit_code) {
       show_snapshot, exit_code);
   auto [command, query] = add(*snapshot, "export", "write a snapshot's weights to a safetensors file",
                               export_snapshot, exit_code);
-  command->add_option("--output", query->output, "the file to write")->required();
+  command
+      ->add_option("--output", query->output,
+                   "the file to write, or NAME.safetensors.index.json: the index of several")
+      ->required();
+  command->add_option("--max-file-size", query->max_file_size,
+                      "with an index: the most that each file holds, such as 500M or 2 GiB (5e9 bytes)");
   command->add_flag("--optimizer", query->optimizer, "export the optimizer's state too");
 }
 

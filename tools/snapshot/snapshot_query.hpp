@@ -16,6 +16,7 @@ struct snapshot_query {
   std::optional<std::uint64_t> step;
   bool json = false;
   std::filesystem::path output;  ///< file that `export` writes
+  std::string max_file_size;     ///< of each, if `output` is the index of several; empty: the usual one
   bool optimizer = false;        ///< export: the optimizer's state too
 };
 

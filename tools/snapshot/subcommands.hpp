@@ -16,8 +16,8 @@ int show_snapshot(const snapshot_query& query);
 /// finished snapshot is bad, if none is finished, or if the snapshot given by its step is not valid.
 int verify_snapshots(const snapshot_query& query);
 
-/// Writes a snapshot's parameters, and with `optimizer` all its tensors, to a safetensors file. Returns the
-/// exit code.
+/// Writes a snapshot's parameters, and with `optimizer` all its tensors, to a safetensors file, or to several
+/// and their index. Returns the exit code.
 int export_snapshot(const snapshot_query& query);
 
 }  // namespace troupe

@@ -59,7 +59,7 @@ std::optional<weights_at_step> Trainer::latest_weights() const {
   return weights_at_step{step, detail::weights_in(newest->packed)};
 }
 
-void Trainer::save(const std::filesystem::path& file) {
+void Trainer::save(const std::filesystem::path& file, std::uint64_t max_file_bytes) {
   detail::running_call::scope running(world_.shared_->running, "Trainer::save");
   require_no_open_step("save");
   warn_of_own_weights("save");
@@ -68,13 +68,18 @@ void Trainer::save(const std::filesystem::path& file) {
   request.target_step = runs_;
   request.num_gathered = num_weight_parts(plan_, pipeline_.num_shards());
   request.receiver = 0;
+  if (max_file_bytes == 0) throw bad_input("save needs files of more than 0 bytes, got 0");
   if (world_.rank() == 0)
     request.problem = detail::why_not_writable(file, detail::weights_bytes(pipeline_.model()));
   actors::process::call_observer observer;
   // Part of the call, which is complete only when the file exists.
   observer.on_gathered = [&](const std::vector<tensor>& packed_stages) -> std::string {
     try {
-      write_safetensors(file, detail::unpack_weights(packed_stages), {{"format", "pt"}});
+      auto weights = detail::unpack_weights(packed_stages);
+      if (is_safetensors_index(file))
+        write_sharded_safetensors(file, weights, max_file_bytes, {{"format", "pt"}});
+      else
+        write_safetensors(file, weights, {{"format", "pt"}});
       return {};
     } catch (const bad_input& problem) {
       return problem.what();

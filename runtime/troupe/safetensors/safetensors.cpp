@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <set>
 #include <span>
 #include <utility>
 
@@ -127,16 +126,6 @@ auto reading(const std::filesystem::path& file, Call call) -> decltype(call()) {
   }
 }
 
-void check_tensors(const std::vector<named_tensor>& tensors) {
-  constexpr const char* operation = "write_safetensors";
-  std::set<std::string_view> names;
-  for (const auto& [name, value] : tensors) {
-    if (!value.defined()) throw_invalid(operation, "a defined tensor '" + name + "'", "an undefined one");
-    if (name == "__metadata__") throw_invalid(operation, "another name than the format's own", name);
-    if (!names.insert(name).second) throw_invalid(operation, "each name once", "'" + name + "' twice");
-  }
-}
-
 }  // namespace
 
 safetensors_file read_safetensors(const std::filesystem::path& file, const safetensors_options& options) {
@@ -148,7 +137,7 @@ safetensors_file read_safetensors(const std::filesystem::path& file, const safet
 
 void write_safetensors(const std::filesystem::path& file, const std::vector<named_tensor>& tensors,
                        const std::map<std::string, std::string>& metadata) {
-  check_tensors(tensors);
+  safetensors::check_tensors("write_safetensors", tensors);
   auto sorted = tensors;
   std::ranges::sort(sorted, {}, [](const named_tensor& one) {
     return std::pair(safetensors::order_in_file(one.value.dtype()), one.name);

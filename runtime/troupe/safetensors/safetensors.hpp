@@ -55,4 +55,20 @@ safetensors_file read_sharded_safetensors(const std::filesystem::path& index,
 void write_safetensors(const std::filesystem::path& file, const std::vector<named_tensor>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
+/// The size of a file of a model in several, as Hugging Face's save_pretrained has it.
+constexpr std::uint64_t usual_file_bytes = 5'000'000'000;
+
+/// Writes a model in several files and its index, as read_sharded_safetensors reads them: in the order given,
+/// at most `max_file_bytes` of elements in each, or one tensor. The index is "NAME.safetensors.index.json",
+/// the files beside it "NAME-00001-of-00003.safetensors". Each file is written as a whole or not at all, and
+/// the index at last. An index that was there is removed first, and the files that it alone had named at the
+/// end, so that no index ever names files of two models. Throws as write_safetensors, and
+/// std::invalid_argument for an index of another name and for 0 bytes.
+void write_sharded_safetensors(const std::filesystem::path& index, const std::vector<named_tensor>& tensors,
+                               std::uint64_t max_file_bytes = usual_file_bytes,
+                               const std::map<std::string, std::string>& metadata = {});
+
+/// Whether a file has the name of an index: "NAME.safetensors.index.json".
+bool is_safetensors_index(const std::filesystem::path& file);
+
 }  // namespace troupe

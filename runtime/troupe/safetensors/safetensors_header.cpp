@@ -252,4 +252,13 @@ int order_in_file(dtype type) {
   return static_cast<int>(std::ranges::find(names, stored_as(type), &known_type::first) - names.begin());
 }
 
+void check_tensors(const char* function, const std::vector<named_tensor>& tensors) {
+  std::set<std::string_view> names;
+  for (const auto& [name, value] : tensors) {
+    if (!value.defined()) throw_invalid(function, "a defined tensor '" + name + "'", "an undefined one");
+    if (name == "__metadata__") throw_invalid(function, "another name than the format's own", name);
+    if (!names.insert(name).second) throw_invalid(function, "each name once", "'" + name + "' twice");
+  }
+}
+
 }  // namespace troupe::safetensors

@@ -37,6 +37,10 @@ std::string safetensors_name(stored_number type);
 /// if a name or a metadata text is no UTF-8.
 std::string to_text(const safetensors_header& header);
 
+/// Throws std::invalid_argument, "[function] ...", for tensors that no file can have: undefined, of a name
+/// that occurs twice or is the format's own.
+void check_tensors(const char* function, const std::vector<named_tensor>& tensors);
+
 /// Tensors of a dtype with a smaller number are written first.
 int order_in_file(dtype type);
 

@@ -6,13 +6,16 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/files/durable_file.hpp"
 #include "troupe/files/open_file.hpp"
 #include "troupe/files/snapshot_error.hpp"
 #include "troupe/json/read_json.hpp"
 #include "troupe/safetensors/safetensors.hpp"
+#include "troupe/safetensors/safetensors_header.hpp"
 
 namespace troupe {
 namespace {
@@ -22,6 +25,7 @@ using shard_map = std::map<std::string, std::set<std::string>>;
 
 constexpr std::uint64_t max_index_bytes = 100'000'000;
 constexpr int deepest = 8;
+constexpr std::string_view index_ending = ".safetensors.index.json";
 
 std::string text_of(const std::filesystem::path& index) {
   files::regular_file in(index);
@@ -72,9 +76,92 @@ void add(safetensors_file shard, std::set<std::string> expected, const std::stri
   all.metadata.merge(shard.metadata);
 }
 
+/// The tensors of each file, in order.
+std::vector<std::vector<named_tensor>> divided(const std::vector<named_tensor>& tensors,
+                                               std::uint64_t max_file_bytes) {
+  std::vector<std::vector<named_tensor>> files(1);
+  std::uint64_t in_newest = 0;
+  for (const auto& each : tensors) {
+    if (!files.back().empty() && in_newest + each.value.size_bytes() > max_file_bytes) {
+      files.emplace_back();
+      in_newest = 0;
+    }
+    in_newest += each.value.size_bytes();
+    files.back().push_back(each);
+  }
+  return files;
+}
+
+/// "model-00001-of-00003.safetensors"
+std::string name_of_file(const std::string& model, std::size_t number, std::size_t count) {
+  auto five_digits = [](std::size_t value) {
+    auto text = std::to_string(value);
+    return std::string(text.size() < 5 ? 5 - text.size() : 0, '0') + text;
+  };
+  return model + "-" + five_digits(number) + "-of-" + five_digits(count) + ".safetensors";
+}
+
+/// The files that an index names; none if it cannot be read.
+std::set<std::string> named_by(const std::filesystem::path& index) {
+  std::set<std::string> names;
+  try {
+    for (const auto& [file, tensors] : shards_in(index))
+      if (file.ends_with(".safetensors")) names.insert(file);
+  } catch (const std::exception&) {  // there is none, or another's: its files stay
+    names.clear();
+  }
+  return names;
+}
+
+void write_index(const std::filesystem::path& index, const nlohmann::ordered_json& weight_map,
+                 std::uint64_t total_size) {
+  auto text =
+      nlohmann::ordered_json{{"metadata", {{"total_size", total_size}}}, {"weight_map", weight_map}}.dump(2) +
+      "\n";
+  files::write_durably(index, std::as_bytes(std::span(text)));
+}
+
 std::string advice() { return ". If the files were copied or downloaded, do so again, all of one version"; }
 
 }  // namespace
+
+bool is_safetensors_index(const std::filesystem::path& file) {
+  auto name = file.filename().string();
+  return name.size() > index_ending.size() && name.ends_with(index_ending);
+}
+
+void write_sharded_safetensors(const std::filesystem::path& index, const std::vector<named_tensor>& tensors,
+                               std::uint64_t max_file_bytes,
+                               const std::map<std::string, std::string>& metadata) {
+  constexpr const char* operation = "write_sharded_safetensors";
+  auto name = index.filename().string();
+  if (!is_safetensors_index(index))
+    throw_invalid(operation, "an index NAME" + std::string(index_ending), "'" + name + "'");
+  if (max_file_bytes == 0) throw_invalid(operation, "files of more than 0 bytes", "0");
+  safetensors::check_tensors(operation, tensors);
+  auto model = name.substr(0, name.size() - index_ending.size());
+  auto files = divided(tensors, max_file_bytes);
+  auto weight_map = nlohmann::ordered_json::object();
+  std::uint64_t total_size = 0;
+  try {
+    auto old = named_by(index);
+    files::require_replaceable(index);
+    files::remove_durably(index);
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      auto file = name_of_file(model, i + 1, files.size());
+      write_safetensors(index.parent_path() / file, files[i], metadata);
+      old.erase(file);
+      for (const auto& each : files[i]) {
+        weight_map[each.name] = file;
+        total_size += each.value.size_bytes();
+      }
+    }
+    write_index(index, weight_map, total_size);
+    for (const auto& file : old) files::remove_durably(index.parent_path() / file);
+  } catch (const files::snapshot_error& problem) {
+    throw bad_input(problem.what());
+  }
+}
 
 safetensors_file read_sharded_safetensors(const std::filesystem::path& index,
                                           const safetensors_options& options) {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <set>
 
 #include "support/bits.hpp"
 #include "support/temp_folder.hpp"
@@ -339,6 +340,58 @@ TEST_CASE("a file of another format is named") {
   // A header of 640 bytes begins as a pickle does.
   std::string header(640, '{');
   CHECK_THAT(complaint(header, 0), !ContainsSubstring("pickle") && ContainsSubstring("no JSON"));
+}
+
+TEST_CASE("a model is written in several files of a size with their index, which replace an older one") {
+  temp_folder folder;
+  auto index = folder.path() / "gpt.safetensors.index.json";
+  std::vector<named_tensor> model{{"z", counting({4}, dtype::f32)},
+                                  {"a", counting({3}, dtype::i64)},
+                                  {"big", counting({100}, dtype::f32)},
+                                  {"c", counting({1}, dtype::u8)}};
+  auto files_there = [&] {
+    std::set<std::string> names;
+    for (const auto& each : std::filesystem::directory_iterator(folder.path()))
+      names.insert(each.path().filename().string());
+    return names;
+  };
+  auto check_model = [&] {
+    auto read = read_sharded_safetensors(index);
+    REQUIRE(read.tensors.size() == model.size());
+    for (const auto& each : model) {
+      auto found = std::ranges::find(read.tensors, each.name, &named_tensor::name);
+      REQUIRE(found != read.tensors.end());
+      CHECK(same_bits(found->value, each.value));
+    }
+    CHECK(read.metadata.at("format") == "pt");
+  };
+  write_bytes(folder.path() / "gpt-00001-of-00009.safetensors", "of somebody else");
+  write_sharded_safetensors(index, model, 40, {{"format", "pt"}});
+  check_model();
+  CHECK(files_there() == std::set<std::string>{"gpt.safetensors.index.json", "gpt-00001-of-00003.safetensors",
+                                               "gpt-00002-of-00003.safetensors",
+                                               "gpt-00003-of-00003.safetensors",
+                                               "gpt-00001-of-00009.safetensors"});
+  CHECK_THAT(bytes_of(index), ContainsSubstring(R"("total_size": 441)") &&
+                                  ContainsSubstring(R"("a": "gpt-00001-of-00003.safetensors")") &&
+                                  ContainsSubstring(R"("big": "gpt-00002-of-00003.safetensors")"));
+  CHECK(read_safetensors(folder.path() / "gpt-00003-of-00003.safetensors").tensors.size() == 1);
+
+  write_sharded_safetensors(index, model, 1 << 20, {{"format", "pt"}});
+  check_model();
+  CHECK(files_there() == std::set<std::string>{"gpt.safetensors.index.json", "gpt-00001-of-00001.safetensors",
+                                               "gpt-00001-of-00009.safetensors"});
+
+  CHECK_THROWS_AS(write_sharded_safetensors(index, model, 0), std::invalid_argument);
+  CHECK_THROWS_WITH(
+      write_sharded_safetensors(folder.path() / "gpt.safetensors", model),
+      ContainsSubstring("expected an index NAME.safetensors.index.json, got 'gpt.safetensors'"));
+  auto twice = model;
+  twice.push_back(model[0]);
+  CHECK_THROWS_AS(write_sharded_safetensors(index, twice), std::invalid_argument);
+  check_model();  // what is refused changes nothing
+  CHECK_THROWS_AS(write_sharded_safetensors(folder.path() / "none" / "m.safetensors.index.json", model),
+                  bad_input);
 }
 
 TEST_CASE("a model in several shards is read by its index") {

@@ -236,6 +236,24 @@ TEST_CASE("export writes the weights of the newest snapshot, or of the step aske
   CHECK_THAT(nowhere.errors, ContainsSubstring("/nowhere/"));
 }
 
+TEST_CASE("export writes several files of a size and their index") {
+  snapshot_folder folder;
+  testing::temp_folder out;
+  auto index = out.path() / "model.safetensors.index.json";
+  auto done = run("export --max-file-size 16 --output " + index.string() + " " + folder.name());
+  CHECK(done.exit_code == 0);
+  CHECK(std::filesystem::exists(out.path() / "model-00002-of-00002.safetensors"));
+  auto read = read_sharded_safetensors(index);
+  CHECK(read.metadata.at("job") == "job-7");
+  CHECK(read.tensors.size() == 2);
+  auto useless = run("export --max-file-size 16 --output " + (out.path() / "w.safetensors").string() + " " +
+                     folder.name());
+  CHECK(useless.exit_code == 2);
+  CHECK_THAT(useless.errors, ContainsSubstring("name their index with --output"));
+  CHECK(run("export --max-file-size 0 --output " + index.string() + " " + folder.name()).exit_code == 2);
+  CHECK(run("export --max-file-size many --output " + index.string() + " " + folder.name()).exit_code == 2);
+}
+
 TEST_CASE("show of a damaged or unfinished snapshot fails with its reason") {
   snapshot_folder folder;
   folder.change_a_byte("20");
