@@ -55,7 +55,7 @@ data_parallel_options checked(data_parallel_options options, nn::Module& model, 
                       " members with SyncBatchNorm, whose replicas run at the same time: leave num_replicas "
                       "at 0, or use BatchNorm",
                   "num_replicas " + std::to_string(options.num_replicas));
-  detail::require_same_models(model, in_words(options), group);
+  detail::require_same_models("DataParallel", model, in_words(options), group);
   return options;
 }
 

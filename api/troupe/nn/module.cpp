@@ -62,20 +62,31 @@ variable Module::operator()(const variable& input) {
 }
 
 void Module::materialize(std::uint64_t seed, const std::string& prefix) {
-  named_parameters(prefix);
-  named_buffers(prefix);
-  fill(seed, prefix);
+  materialize(seed, prefix, [](const named_parameter&) {});
 }
 
-void Module::fill(std::uint64_t seed, const std::string& prefix) {
+void Module::materialize(std::uint64_t seed, const std::string& prefix,
+                         const std::function<void(const named_parameter&)>& on_parameter) {
+  named_parameters(prefix);
+  named_buffers(prefix);
+  fill(seed, prefix, on_parameter);
+}
+
+void Module::fill(std::uint64_t seed, const std::string& prefix,
+                  const std::function<void(const named_parameter&)>& on_parameter) {
   path_ = prefix.substr(0, prefix.find_last_not_of('.') + 1);
   on_materialize(seed, prefix);
-  each_parameter([&](parameter& each) { each.materialize(seed, prefix + each.name); });
+  each_parameter([&](parameter& each) {
+    each.materialize(seed, prefix + each.name);
+    on_parameter({prefix + each.name, &each});
+  });
   each_buffer([](buffer& each) {
     memory_scope counted(memory_category::parameters);
     each.value = tensor::full(each.extents, each.initial_value);
   });
-  each_child([&](const std::string& name, Module& child) { child.fill(seed, prefix_of(name, prefix)); });
+  each_child([&](const std::string& name, Module& child) {
+    child.fill(seed, prefix_of(name, prefix), on_parameter);
+  });
 }
 
 void Module::to(device target) {

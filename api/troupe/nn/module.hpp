@@ -58,6 +58,10 @@ class Module {
   /// Allocates parameters and buffers and initializes them; the values depend only on the seed and `prefix` +
   /// name. Allocates new tensors at each call. Throws as named_parameters does.
   void materialize(std::uint64_t seed, const std::string& prefix = {});
+  /// The same for models that no process holds whole: calls `on_parameter` with each parameter when it has
+  /// its values, which may take them away before the next one gets memory.
+  void materialize(std::uint64_t seed, const std::string& prefix,
+                   const std::function<void(const named_parameter&)>& on_parameter);
   /// The module's full name, as set by materialize: "blocks.3.mlp.0"; empty before, and for the whole model
   /// itself.
   const std::string& path() const { return path_; }
@@ -138,7 +142,8 @@ class Module {
   friend class evaluation_scope;
   void collect(const std::string& prefix, std::vector<named_parameter>& into);
   void collect(const std::string& prefix, std::vector<named_buffer>& into);
-  void fill(std::uint64_t seed, const std::string& prefix);
+  void fill(std::uint64_t seed, const std::string& prefix,
+            const std::function<void(const named_parameter&)>& on_parameter);
 
   bool training_ = true;
   std::string path_;

@@ -1,7 +1,7 @@
 #pragma once
 #include "troupe/config/replica_exchange_options.hpp"
+#include "troupe/data_parallel/shard_strategy.hpp"
 #include "troupe/optim/loss_scaler.hpp"
-#include "troupe/pipeline/shard_strategy.hpp"
 #include "troupe/program/non_finite_policy.hpp"
 #include "troupe/tensor/dtype.hpp"
 

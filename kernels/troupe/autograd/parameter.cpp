@@ -56,11 +56,13 @@ namespace {
 }  // namespace
 
 void make_ready(std::initializer_list<const parameter*> parameters) {
+  values_read_together by_one_operation;
   for (const auto* each : parameters)
     if (each && !ready(*each).value().defined()) refuse_described(*each);
 }
 
 void make_ready_to_convert(std::initializer_list<const parameter*> parameters) {
+  values_read_together by_one_operation;
   for (const auto* each : parameters)
     if (each && !ready(*each).is_attached()) refuse_described(*each);
 }
@@ -155,7 +157,7 @@ const tensor& parameter::as(dtype type) const {
 
 gradient_mode begin_gradients(std::initializer_list<parameter*> parameters) {
   for (const auto* each : parameters)
-    if (each) each->wait_ready();  // what comes with it may change has_gradient
+    if (each) each->wait_update();  // what comes with it may change has_gradient
   auto has_gradient = [](const parameter* each) {
     return each && each->requires_gradient && each->has_gradient;
   };

@@ -68,9 +68,14 @@ struct parameter {
     no_update_pending();
     return gradient_;
   }
-  /// Waits until no update is pending. Throws the error that prevented the update (collective_error).
+  /// Waits until no update is pending, and until the value is there, where others hold it between its uses.
+  /// Throws the error that prevented it (collective_error).
   void wait_ready() const {
     if (update_) update_->wait();
+  }
+  /// The same for code that does not read the value.
+  void wait_update() const {
+    if (update_) update_->wait_update();
   }
   /// For code that carries out an update: access to the tensors while it is pending, and the update itself.
   tensor& value_in_update() { return value_; }

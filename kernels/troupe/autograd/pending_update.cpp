@@ -5,6 +5,22 @@
 #include "troupe/autograd/parameter.hpp"
 
 namespace troupe {
+namespace {
+
+thread_local int num_scopes = 0;
+thread_local std::uint64_t newest_operation = 0;
+
+}  // namespace
+
+values_read_together::values_read_together() {
+  if (num_scopes++ == 0) ++newest_operation;
+}
+
+values_read_together::~values_read_together() { --num_scopes; }
+
+std::uint64_t values_read_together::current() {
+  return num_scopes > 0 ? newest_operation : ++newest_operation;
+}
 
 void parameter::throw_pending() const {
   throw std::logic_error(

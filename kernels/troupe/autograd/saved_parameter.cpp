@@ -6,7 +6,7 @@ namespace troupe {
 
 std::uint64_t saved_parameter::ready_version(const parameter* param) {
   if (!param) return 0;
-  param->wait_ready();
+  param->wait_update();
   return param->version();
 }
 

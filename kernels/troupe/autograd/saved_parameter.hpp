@@ -15,13 +15,13 @@ class saved_parameter {
   void require_unchanged() const {
     if (target_ && target_->version() != version_) throw_changed();
   }
-  /// The value, or its conversion to `type`. Wait for a pending update; throw as require_unchanged does, and
+  /// The value, or its conversion to `type`. Wait as wait_ready does; throw as require_unchanged does, and
   /// std::logic_error for a parameter that is detached.
   tensor value() const;
   const tensor& as(dtype type) const;
 
  private:
-  /// Waits for a pending update first.
+  /// Waits for a pending update first, but not for the value: the operation has it, or will ask for it.
   static std::uint64_t ready_version(const parameter* param);
   void require_ready() const;
   [[noreturn]] void throw_detached() const;

@@ -9,8 +9,6 @@
 namespace troupe {
 namespace {
 
-using by_name = std::unordered_map<std::string, tensor>;
-
 /// Maximum number of names per kind of problem in a message; a model has thousands of tensors.
 constexpr std::size_t max_named = 8;
 
@@ -22,13 +20,17 @@ std::string listed(const std::string& side, const std::vector<std::string>& all)
   return text;
 }
 
-bool fits(const tensor& target, const tensor& saved) {
-  bool widens = target.dtype() == dtype::f32 && is_floating(saved.dtype());
-  return saved.shape() == target.shape() && (saved.dtype() == target.dtype() || widens);
+bool fits(const named_form& target, const tensor& saved) {
+  bool widens = target.type == dtype::f32 && is_floating(saved.dtype());
+  return saved.shape() == target.extents && (saved.dtype() == target.type || widens);
 }
 
-unmatched_names compare(const std::vector<named_tensor>& to, const std::vector<named_tensor>& saved,
-                        const by_name& targets, bool strict) {
+}  // namespace
+
+unmatched_names compare_by_name(const std::vector<named_form>& to, const std::vector<named_tensor>& saved,
+                                copy_by_name_options options) {
+  std::unordered_map<std::string, const named_form*> targets;
+  for (const auto& each : to) targets.emplace(each.name, &each);
   std::vector<std::string> unfit, twice;
   unmatched_names unmatched;
   std::set<std::string> found;
@@ -38,25 +40,28 @@ unmatched_names compare(const std::vector<named_tensor>& to, const std::vector<n
       twice.push_back(name);
     else if (target == targets.end())
       unmatched.unexpected.push_back(name);
-    else if (!fits(target->second, value))
-      unfit.push_back(name + " is " + describe(value) + ", expected " + describe(target->second));
+    else if (!fits(*target->second, value))
+      unfit.push_back(name + " is " + describe(value) + ", expected " +
+                      std::string(to_string(target->second->type)) + to_string(target->second->extents));
   }
-  for (const auto& [name, value] : to)
-    if (!found.contains(name)) unmatched.missing.push_back(name);
+  for (const auto& each : to)
+    if (!found.contains(each.name)) unmatched.missing.push_back(each.name);
   auto problems = listed("there twice:", twice) + listed("of another kind:", unfit);
-  if (strict)
+  if (options.strict)
     problems += listed("missing tensor", unmatched.missing) + listed("unknown tensor", unmatched.unexpected);
   if (!problems.empty()) throw std::runtime_error("cannot load the state: " + problems.substr(2));
   return unmatched;
 }
 
-}  // namespace
-
 unmatched_names copy_by_name(const std::vector<named_tensor>& to, const std::vector<named_tensor>& saved,
                              copy_by_name_options options) {
-  by_name targets;
-  for (const auto& [name, value] : to) targets.emplace(name, value);
-  auto unmatched = compare(to, saved, targets, options.strict);
+  std::unordered_map<std::string, tensor> targets;
+  std::vector<named_form> forms;
+  for (const auto& [name, value] : to) {
+    targets.emplace(name, value);
+    forms.push_back({name, value.shape(), value.dtype()});
+  }
+  auto unmatched = compare_by_name(forms, saved, options);
   for (const auto& [name, value] : saved) {
     auto target = targets.find(name);
     if (target != targets.end()) target->second.copy_from(cast(value, target->second.dtype()));

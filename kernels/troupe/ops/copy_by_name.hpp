@@ -23,4 +23,15 @@ struct unmatched_names {
 unmatched_names copy_by_name(const std::vector<named_tensor>& to, const std::vector<named_tensor>& saved,
                              copy_by_name_options options = {});
 
+/// A tensor of a name that copy_by_name would copy to.
+struct named_form {
+  std::string name;
+  shape extents;
+  dtype type = dtype::f32;
+};
+
+/// The checks of copy_by_name alone, for tensors that are only described.
+unmatched_names compare_by_name(const std::vector<named_form>& to, const std::vector<named_tensor>& saved,
+                                copy_by_name_options options = {});
+
 }  // namespace troupe

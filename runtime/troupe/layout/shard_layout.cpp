@@ -56,14 +56,56 @@ class shard_assigner {
   std::vector<shard_piece> pieces_;
 };
 
+void require_sizes(const char* function, std::span<const std::int64_t> sizes, std::size_t num_shards) {
+  if (num_shards == 0) throw_invalid(function, "at least 1 shard", "0");
+  if (auto negative = std::ranges::find_if(sizes, [](std::int64_t size) { return size < 0; });
+      negative != sizes.end())
+    throw_invalid(function, "tensors of 0 or more elements", std::to_string(*negative));
+}
+
+/// The place of a cut that is nearest to `wanted`.
+std::int64_t nearest_cut(std::span<const std::int64_t> sizes, std::int64_t wanted,
+                         shard_granularity granularity) {
+  std::int64_t first = 0;
+  for (auto size : sizes) {
+    if (wanted >= first + size) {
+      first += size;
+      continue;
+    }
+    auto step = granularity == shard_granularity::blocks ? shard_block : size;
+    auto before = first + (wanted - first) / step * step, after = std::min(before + step, first + size);
+    return wanted - before <= after - wanted ? before : after;
+  }
+  return first;
+}
+
 }  // namespace
+
+std::vector<std::int64_t> cut_into_shards(std::span<const std::int64_t> sizes,
+                                          std::span<const std::int64_t> held, shard_granularity granularity) {
+  require_sizes("cut_into_shards", sizes, held.size());
+  auto total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+  auto num_shards = static_cast<std::int64_t>(held.size());
+  auto even = (std::accumulate(held.begin(), held.end(), total) + num_shards - 1) / num_shards;
+  double wanted = 0, wanted_by_all = 0;
+  for (auto each : held) wanted_by_all += static_cast<double>(std::max(even - each, std::int64_t{0}));
+  std::vector<std::int64_t> parts;
+  std::int64_t first = 0;
+  for (auto each : held) {
+    wanted += static_cast<double>(std::max(even - each, std::int64_t{0}));
+    auto place = static_cast<std::int64_t>(static_cast<double>(total) * (wanted / wanted_by_all));
+    auto is_last = std::ssize(parts) + 1 == num_shards;
+    auto end = is_last || total == 0 ? total : std::max(first, nearest_cut(sizes, place, granularity));
+    parts.push_back(end - first);
+    first = end;
+  }
+  return parts;
+}
 
 std::vector<shard_piece> assign_to_shards(std::span<const std::int64_t> sizes, int num_shards,
                                           shard_granularity granularity) {
   if (num_shards < 1) throw_invalid("assign_to_shards", "at least 1 shard", std::to_string(num_shards));
-  if (auto negative = std::ranges::find_if(sizes, [](std::int64_t size) { return size < 0; });
-      negative != sizes.end())
-    throw_invalid("assign_to_shards", "tensors of 0 or more elements", std::to_string(*negative));
+  require_sizes("assign_to_shards", sizes, static_cast<std::size_t>(num_shards));
   shard_assigner assigned(num_shards);
   std::vector<std::size_t> order(sizes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

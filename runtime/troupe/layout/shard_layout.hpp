@@ -32,4 +32,15 @@ inline constexpr std::int64_t shard_block = std::int64_t{1} << 14;
 std::vector<shard_piece> assign_to_shards(std::span<const std::int64_t> sizes, int num_shards,
                                           shard_granularity granularity);
 
+/// Cuts tensors that lie one after the other into consecutive parts, one for each shard in order.
+/// - `sizes`: the elements of each tensor, with those between it and the next
+/// - `held`: the elements that each shard has of what was cut before
+///
+/// The parts make up for differences in `held`. A cut lies between two tensors or between two blocks of one
+/// (granularity `tensors`: between two tensors), as near as possible to where all shards would have equally
+/// many elements. A part may be empty. Returns the elements of each part. A pure function: equal in all
+/// processes. Throws std::invalid_argument for no shards or a negative size.
+std::vector<std::int64_t> cut_into_shards(std::span<const std::int64_t> sizes,
+                                          std::span<const std::int64_t> held, shard_granularity granularity);
+
 }  // namespace troupe::layout

@@ -206,7 +206,7 @@ TEST_CASE("without tied weights, clipping and loss scale there are no reductions
 }
 
 TEST_CASE("squares are added up in the order of parameters and blocks, from whomever they come", "[host]") {
-  using troupe::detail::combined_norm;
+  using troupe::optim::detail::combined_norm;
   auto blocks = [](std::int64_t parameter, std::int64_t first, const std::vector<double>& sums) {
     std::vector<std::int64_t> numbers{parameter, first, static_cast<std::int64_t>(sums.size())};
     for (double sum : sums) numbers.push_back(std::bit_cast<std::int64_t>(sum));
@@ -234,14 +234,15 @@ TEST_CASE("the norm from squares of blocks has the bits of one of whole gradient
     troupe::fill_uniform(gradient, -1, 1, 7, std::to_string(size));
     parameters.emplace_back("p", tensor::zeros({size}), gradient).has_gradient = true;
   }
-  std::vector<troupe::detail::indexed_parameter> counted;
+  std::vector<troupe::optim::detail::indexed_parameter> counted;
   double squares = 0;
   for (const auto& each : parameters) {
     auto norm = troupe::global_norm(std::span(&each.gradient(), 1));
     squares += norm * norm;
     counted.push_back({static_cast<std::int64_t>(counted.size()), &each});
   }
-  CHECK(troupe::detail::combined_norm({troupe::detail::gradient_squares(counted)}) == std::sqrt(squares));
+  CHECK(troupe::optim::detail::combined_norm({troupe::optim::detail::gradient_squares(counted)}) ==
+        std::sqrt(squares));
 }
 
 TEST_CASE("a pipeline refuses impossible precisions, norms and scales", "[host]") {

@@ -97,3 +97,38 @@ TEST_CASE("no shards, and sizes below 0, are refused") {
   CHECK_THROWS_AS(assign_to_shards(sizes{1}, 0, shard_granularity::blocks), std::invalid_argument);
   CHECK_THROWS_AS(assign_to_shards(sizes{-1}, 1, shard_granularity::blocks), std::invalid_argument);
 }
+
+TEST_CASE("tensors in a row are cut between blocks, nearest to even, and later cuts make up for it") {
+  constexpr auto block = shard_block;
+  auto cut = [](const sizes& of, const sizes& held,
+                shard_granularity granularity = shard_granularity::blocks) {
+    return troupe::layout::cut_into_shards(of, held, granularity);
+  };
+  CHECK(cut({4 * block}, {0, 0}) == sizes{2 * block, 2 * block});
+  CHECK(cut({3 * block}, {0, 0}) == sizes{block, 2 * block});  // of two equally near cuts the first
+  CHECK(cut({3 * block}, {block, 0}) == sizes{block, 2 * block});
+  CHECK(cut({3 * block}, {0, block}) == sizes{2 * block, block});
+  CHECK(cut({10, 20, 30}, {0, 0, 0}) == sizes{10, 20, 30});
+  CHECK(cut({10, 11, 30}, {0, 0, 0}) == sizes{21, 0, 30});
+  CHECK(cut({10, 20, 30}, {0, 90, 90}) == sizes{60, 0, 0});
+  CHECK(cut({100, block + 5}, {0, 0}) == sizes{100, block + 5});
+  CHECK(cut({}, {0, 5}) == sizes{0, 0});
+  CHECK(cut({5 * block, 16, 5 * block}, {0, 0}, shard_granularity::tensors) ==
+        sizes{5 * block, 5 * block + 16});
+  CHECK(cut({7 * block}, {0, 0, 0}, shard_granularity::tensors) == sizes{0, 7 * block, 0});
+  CHECK_THROWS_AS(cut({1}, {}), std::invalid_argument);
+  CHECK_THROWS_AS(cut({-1}, {0}), std::invalid_argument);
+  sizes held(7);
+  for (std::int64_t unit = 0; unit < 40; ++unit) {
+    auto parts = cut({(unit % 5) * block + 48, 16, 3 * block}, held);
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      CHECK(parts[i] >= 0);
+      held[i] += parts[i];
+      sum += parts[i];
+    }
+    CHECK(sum == (unit % 5 + 3) * block + 64);
+  }
+  auto [least, most] = std::ranges::minmax(held);
+  CHECK(most - least <= 2 * block);
+}

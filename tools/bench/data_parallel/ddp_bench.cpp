@@ -1,5 +1,5 @@
 // troupe bench ddp: starts jobs whose processes train with DataParallel, and holds their steps to one without
-// communication, and to those of a pipeline's replicas.
+// communication, to those of a pipeline's replicas, and to those of FullyShardedDataParallel.
 #include <sched.h>
 
 #include <CLI/CLI.hpp>
@@ -91,11 +91,14 @@ void measure_round(const ddp_job& job, const ddp_options& options, ddp_results& 
   if (job.replicas)
     results.steps["replicas_over_torch"].push_back(own.at("replicas_" + results.rate).get<double>() /
                                                    torch_rate);
-  if (job.shard != "full") return;
+  if (job.shard != "full" && !job.fsdp) return;
   auto fsdp_rate = rate_of_torch(job, options, results.rate, true);
   results.steps["fsdp_" + results.rate].push_back(fsdp_rate);
   results.steps["fsdp_over_torch"].push_back(fsdp_rate / torch_rate);
-  results.steps["replicas_over_fsdp"].push_back(own.at("replicas_" + results.rate).get<double>() / fsdp_rate);
+  for (std::string kind : {"replicas", "sharded"})
+    if (kind == "replicas" ? job.shard == "full" : job.fsdp)
+      results.steps[kind + "_over_fsdp"].push_back(own.at(kind + "_" + results.rate).get<double>() /
+                                                   fsdp_rate);
 }
 
 void print(const ddp_job& job, const ddp_results& results, report& output) {
@@ -115,9 +118,12 @@ void print(const ddp_job& job, const ddp_results& results, report& output) {
   if (job.named_calls)
     shown.insert(shown.end(),
                  {{"named_step_s"}, {"named_over_replicas"}, {"named_over_replicas_by_processor"}});
+  if (job.fsdp)
+    shown.insert(shown.end(), {{"sharded_step_s"}, {"sharded_over_ddp"}, {"sharded_over_ddp_by_processor"}});
   if (results.steps.contains("over_torch"))
     shown.insert(shown.end(), {{"torch_" + results.rate}, {"over_torch"}});
-  for (const char* over : {"replicas_over_torch", "fsdp_over_torch", "replicas_over_fsdp"})
+  for (const char* over :
+       {"replicas_over_torch", "fsdp_over_torch", "replicas_over_fsdp", "sharded_over_fsdp"})
     if (results.steps.contains(over)) shown.push_back({over});
   output.add(shown, line);
   if (results.links.empty()) return;
@@ -128,6 +134,7 @@ void print(const ddp_job& job, const ddp_results& results, report& output) {
                   {"step_over_sum"}};
   if (job.replicas) of_link.push_back({"replicas_step_over_larger"});
   if (job.named_calls) of_link.push_back({"named_over_replicas"});
+  if (job.fsdp) of_link.push_back({"sharded_step_over_larger"});
   for (const auto& link : line["links"]) output.add_detail(of_link, link);
 }
 
@@ -177,6 +184,10 @@ void add_ddp_bench(const bench_commands& to) {
       .add_flag("--named-calls", each.named_calls,
                 "Measure these replicas over a communicator whose calls are named, too")
       ->needs(replicas);
+  command.add_flag("--fsdp", each.fsdp, "Measure FullyShardedDataParallel beside DataParallel, in turn");
+  command.add_option("--unit-mb", each.unit_size_mb, "unit_size_mb of FullyShardedDataParallel")
+      ->check(CLI::Range(1e-6, 1e6))
+      ->needs("--fsdp");
   command.add_option("--bucket-mb", each.bucket_size_mb, "bucket_size_mb of DataParallel");
   command.add_option("--first-bucket-mb", each.first_bucket_mb, "first_bucket_mb");
   command
@@ -184,9 +195,10 @@ void add_ddp_bench(const bench_commands& to) {
           "--links", each.links,
           "Slow links: how long the gradients take over each, in steps' computing, with commas between")
       ->delimiter(',');
-  command.add_option(
-      "--torch", options->torch,
-      "Measure PyTorch DDP over Gloo beside it, with --shard full FSDP2 too, in the system with this root");
+  command.add_option("--torch", options->torch,
+                     "Measure PyTorch DDP over Gloo beside it, with --shard full or --fsdp FSDP2 too, in the "
+                     "system with this "
+                     "root");
   command.add_option("--torch-script", options->torch_script, "Troupe's tools/bench/torch_compute.py");
   command.add_flag("--json", options->json, "One JSON object for each model and number of processes");
   command.callback([options] { run(*options); });

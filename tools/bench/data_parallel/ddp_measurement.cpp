@@ -16,6 +16,7 @@
 #include "bench/measure/step_clock.hpp"
 #include "bench/processes/bench_process.hpp"
 #include "troupe/data_parallel/data_parallel.hpp"
+#include "troupe/fsdp/fully_sharded_data_parallel.hpp"
 
 namespace troupe::bench {
 namespace {
@@ -108,6 +109,32 @@ class data_parallel_steps {
   std::uint64_t step_ = 0;
 };
 
+/// Trains a model with FullyShardedDataParallel over a group.
+class fully_sharded_steps {
+ public:
+  fully_sharded_steps(const ddp_job& job, communicator& group)
+      : model_(model_of(job)),
+        sharded_(*model_.module, group, {.unit_size_mb = job.unit_size_mb}),
+        optimizer_(sharded_.make_optimizer(model_.optimizer)) {}
+
+  std::vector<step_moment> run(int count) {
+    loss_result result;
+    return run_steps(
+        count,
+        [&] { result = loss_of(model_, step_, [&](const variable& x) { return sharded_.forward(x); }); },
+        [&] {
+          sharded_.backward(result.loss);
+          optimizer_->apply(step_++);
+        });
+  }
+
+ private:
+  compute_model model_;
+  FullyShardedDataParallel sharded_;
+  std::unique_ptr<optim::optimizer_state> optimizer_;
+  std::uint64_t step_ = 0;
+};
+
 class ddp_measurement {
  public:
   /// `link`: the rate of the link between replicas, which it sets.
@@ -126,7 +153,7 @@ class ddp_measurement {
     auto one_s = max_over_ranks(first.median_s(), *group_);
     parameters_ = computing_.time_parameters();
     auto measured = time_beside_each_other(*group_, one_s);
-    const auto& [computing, overlapped, waiting, replicas, named] = measured;
+    const auto& [computing, overlapped, waiting, replicas, named, sharded] = measured;
     const auto& unit = computing_.model().unit;
     nlohmann::ordered_json line{{unit + "_per_s", items_per_s(overlapped)},
                                 {"step_s", overlapped.step_s},
@@ -145,6 +172,12 @@ class ddp_measurement {
                    {"named_processor_s", named.processor_s},
                    {"named_over_replicas", replicas.step_s / named.step_s},
                    {"named_over_replicas_by_processor", replicas.processor_s / named.processor_s}});
+    if (job_.fsdp)
+      line.update({{"sharded_" + unit + "_per_s", items_per_s(sharded)},
+                   {"sharded_step_s", sharded.step_s},
+                   {"sharded_over_ddp", overlapped.step_s / sharded.step_s},
+                   {"sharded_processor_s", sharded.processor_s},
+                   {"sharded_over_ddp_by_processor", overlapped.processor_s / sharded.processor_s}});
     for (auto ratio : job_.links) line["links"].push_back(time_link(ratio, computing.step_s));
     return line;
   }
@@ -158,11 +191,11 @@ class ddp_measurement {
     double processor_s = 0;  ///< the mean, of all ranks together
   };
   struct timed_kinds {
-    timed_step computing, overlapped, waiting, replicas, named;
+    timed_step computing, overlapped, waiting, replicas, named, sharded;
   };
 
   /// In short turns, so that what else the machine does takes as much from each; `step_s`: about what a step
-  /// takes. Without job_.replicas and job_.named_calls, none of these.
+  /// takes. Without job_.replicas, job_.named_calls and job_.fsdp, none of these.
   timed_kinds time_beside_each_other(communicator& group, double step_s) {
     data_parallel_steps overlapped(job_, group, optimizer_steps::overlapped);
     data_parallel_steps waiting(job_, group, optimizer_steps::after_all_reduces);
@@ -179,6 +212,11 @@ class ddp_measurement {
       named.emplace(computing_.model(), self_, link_);
       kinds.emplace_back([&](int count) { return named->run(count); });
     }
+    std::optional<fully_sharded_steps> sharded;
+    if (job_.fsdp) {
+      sharded.emplace(job_, group);
+      kinds.emplace_back([&](int count) { return sharded->run(count); });
+    }
     auto count = std::max(least_steps_of_a_turn, static_cast<int>(job_.seconds / num_turns / step_s));
     std::vector<timed_steps> times(kinds.size());
     for (int turn = 0; turn < num_turns; ++turn)
@@ -190,9 +228,10 @@ class ddp_measurement {
       return {max_over_ranks(steps.median_s(), *group_),
               over_ranks(reduce_op::sum, steps.mean_processor_s(), *group_)};
     };
-    timed_kinds results{result_of(times[0]), result_of(times[1]), result_of(times[2]), {}, {}};
+    timed_kinds results{result_of(times[0]), result_of(times[1]), result_of(times[2]), {}, {}, {}};
     if (job_.replicas) results.replicas = result_of(times[3]);
     if (job_.named_calls) results.named = result_of(times[4]);
+    if (job_.fsdp) results.sharded = result_of(times.back());
     if (named && named->weights_sha256() != replicas->weights_sha256())
       throw std::runtime_error("replicas over a named communicator have other weights than a pipeline's");
     return results;
@@ -212,7 +251,7 @@ class ddp_measurement {
     link_->set_bytes_per_s(static_cast<std::uint64_t>(bytes_per_s));
     auto measured = time_beside_each_other(*group, std::max(compute_s, communication_s));
     link_->set_bytes_per_s(0);
-    const auto& [computing, overlapped, waiting, replicas, named] = measured;
+    const auto& [computing, overlapped, waiting, replicas, named, sharded] = measured;
     auto larger = std::max(computing.step_s, communication_s);
     auto parameters = parameters_;
     for (auto& each : parameters) {
@@ -227,6 +266,7 @@ class ddp_measurement {
                                 {"step_over_sum", overlapped.step_s / (computing.step_s + communication_s)}};
     if (job_.replicas) line["replicas_step_over_larger"] = replicas.step_s / larger;
     if (job_.named_calls) line["named_over_replicas"] = replicas.step_s / named.step_s;
+    if (job_.fsdp) line["sharded_step_over_larger"] = sharded.step_s / larger;
     return line;
   }
 

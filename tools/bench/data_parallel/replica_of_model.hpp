@@ -4,7 +4,7 @@
 
 #include "bench/compute/compute_models.hpp"
 #include "bench/measure/step_clock.hpp"
-#include "troupe/pipeline/shard_strategy.hpp"
+#include "troupe/data_parallel/shard_strategy.hpp"
 #include "troupe/program/batch_source.hpp"
 #include "troupe/program/stage_program.hpp"
 

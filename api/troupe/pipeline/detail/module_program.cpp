@@ -142,9 +142,9 @@ void module_program::begin(const std::vector<named_tensor>& weights) {
     if (auto found = own.find(name); found != own.end()) found->second.copy_from(value);
 }
 
-std::vector<indexed_parameter> module_program::counted_in(const nn::Graph& model) const {
+std::vector<optim::detail::indexed_parameter> module_program::counted_in(const nn::Graph& model) const {
   auto names = parameter_names_of(model);
-  std::vector<indexed_parameter> counted;
+  std::vector<optim::detail::indexed_parameter> counted;
   auto count = [&](const named_parameter& one, std::int64_t first) {
     if (!borrowed_.contains(one.name))
       counted.push_back({std::ranges::lower_bound(names, one.name) - names.begin(), one.target, first});

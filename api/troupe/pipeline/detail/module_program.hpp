@@ -126,7 +126,7 @@ class module_program : public program::stage_program {
 
   std::vector<named_parameter> stepped() const { return shards_ ? shards_->owned() : parameters_; }
   void begin(const std::vector<named_tensor>& weights);
-  std::vector<indexed_parameter> counted_in(const nn::Graph& model) const;
+  std::vector<optim::detail::indexed_parameter> counted_in(const nn::Graph& model) const;
   void check_first_pass(const program::microbatch& mb, const std::vector<variable>& outputs,
                         const tensor& targets);
   pass& begin_pass(const program::microbatch& mb, std::vector<tensor> inputs);

@@ -14,7 +14,7 @@
 namespace troupe::detail {
 
 step_gradients::step_gradients(const numeric_options& numerics, const stage_reductions& reductions,
-                               std::vector<indexed_parameter> counted,
+                               std::vector<optim::detail::indexed_parameter> counted,
                                const std::vector<named_parameter>& stepped,
                                const std::vector<std::size_t>& by_use, tied_gradients tied,
                                parameter_shards* shards)
@@ -70,7 +70,7 @@ void step_gradients::take_gradients_from(const program::stage_program::memory_so
 
 tensor step_gradients::partial_for_reduction(int reduction) {
   if (reduction == reductions_.tied) return tied_.partial_gradients();
-  if (reduction == reductions_.norms) return gradient_squares(counted_);
+  if (reduction == reductions_.norms) return optim::detail::gradient_squares(counted_);
   throw std::logic_error("[module_program::partial_for_reduction] expected one of " +
                          std::to_string(reductions_.all.size()) + " reductions, got number " +
                          std::to_string(reduction));
@@ -81,7 +81,7 @@ void step_gradients::reduce(int reduction, const std::vector<tensor>& partials) 
     tied_.combine(partials);
     if (shards_) shards_->take_gradients();
   } else {
-    use_norm(combined_norm(partials));
+    use_norm(optim::detail::combined_norm(partials));
   }
   reduced_.insert(reduction);
 }

@@ -5,9 +5,9 @@
 #include <set>
 #include <vector>
 
+#include "troupe/optim/detail/gradient_norm.hpp"
 #include "troupe/optim/loss_scaler.hpp"
 #include "troupe/pipeline/detail/parameters/compressed_gradients.hpp"
-#include "troupe/pipeline/detail/parameters/gradient_norm.hpp"
 #include "troupe/pipeline/detail/parameters/parameter_shards.hpp"
 #include "troupe/pipeline/detail/parameters/tied_gradients.hpp"
 #include "troupe/pipeline/detail/stage_reductions.hpp"
@@ -27,9 +27,9 @@ class step_gradients {
   /// the same parameters, where replicas own pieces of them, and outlives this; else null. Then what is said
   /// of `stepped` and its indices below is of the pieces.
   step_gradients(const numeric_options& numerics, const stage_reductions& reductions,
-                 std::vector<indexed_parameter> counted, const std::vector<named_parameter>& stepped,
-                 const std::vector<std::size_t>& by_use, tied_gradients tied,
-                 parameter_shards* shards = nullptr);
+                 std::vector<optim::detail::indexed_parameter> counted,
+                 const std::vector<named_parameter>& stepped, const std::vector<std::size_t>& by_use,
+                 tied_gradients tied, parameter_shards* shards = nullptr);
 
   /// The factor of the loss.
   double loss_scale() const { return scaler_ ? scaler_->scale() : 1; }
@@ -111,7 +111,7 @@ class step_gradients {
   numeric_options numerics_;
   std::size_t num_reductions_;  ///< number of reductions that this stage takes part in
   stage_reductions reductions_;
-  std::vector<indexed_parameter> counted_;
+  std::vector<optim::detail::indexed_parameter> counted_;
   std::vector<parameter*> stepped_;
   std::vector<parameter*> own_;  ///< those of `stepped_` that this replica steps: without shards all
   parameter_shards* shards_;

@@ -1,4 +1,4 @@
-#include "troupe/pipeline/detail/parameters/gradient_norm.hpp"
+#include "troupe/optim/detail/gradient_norm.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -6,10 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "troupe/layout/shard_layout.hpp"
 #include "troupe/ops/reduction.hpp"
 
-namespace troupe::detail {
+namespace troupe::optim::detail {
 
 namespace {
 
@@ -51,7 +50,7 @@ tensor gradient_squares(std::span<const indexed_parameter> parameters) {
   auto next = sums.begin();
   for (std::size_t i = 0; i < counted.size(); ++i) {
     auto num_blocks = num_squares_blocks(gradients[i]);
-    numbers.insert(numbers.end(), {counted[i].index, counted[i].first / layout::shard_block, num_blocks});
+    numbers.insert(numbers.end(), {counted[i].index, counted[i].first / squares_block_elements, num_blocks});
     for (auto end = next + num_blocks; next != end; ++next)
       numbers.push_back(std::bit_cast<std::int64_t>(*next));
   }
@@ -77,4 +76,4 @@ double combined_norm(const std::vector<tensor>& squares) {
   return std::sqrt(total);
 }
 
-}  // namespace troupe::detail
+}  // namespace troupe::optim::detail

@@ -1,4 +1,4 @@
-#include "troupe/pipeline/shard_strategy.hpp"
+#include "troupe/data_parallel/shard_strategy.hpp"
 
 #include <cstddef>
 #include <string>

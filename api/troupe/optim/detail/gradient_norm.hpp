@@ -4,7 +4,7 @@
 
 #include "troupe/autograd/parameter.hpp"
 
-namespace troupe::detail {
+namespace troupe::optim::detail {
 
 /// A parameter, or a piece of one, and its index among all parameters of the model, sorted by name.
 struct indexed_parameter {
@@ -24,4 +24,4 @@ tensor gradient_squares(std::span<const indexed_parameter> parameters);
 /// tensors.
 double combined_norm(const std::vector<tensor>& squares);
 
-}  // namespace troupe::detail
+}  // namespace troupe::optim::detail

@@ -1,0 +1,106 @@
+#include "troupe/fsdp/estimate_sharding.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/fsdp/detail/checked_options.hpp"
+#include "troupe/fsdp/detail/sharded_gradients.hpp"
+#include "troupe/fsdp/detail/sharded_unit.hpp"
+
+namespace troupe {
+namespace {
+
+/// What an optimizer holds of one parameter of some elements.
+struct optimizer_bytes {
+  std::size_t of_an_element = 0, of_a_parameter = 0;
+  bool is_elementwise = false;
+};
+
+optimizer_bytes bytes_of(const optim::Optimizer& optimizer) {
+  constexpr std::int64_t many = 64;
+  parameter probe("probe", tensor::zeros({many}), tensor::zeros({many}));
+  auto state = optim::make_state(optimizer, {{"probe", &probe}});
+  optimizer_bytes result{.is_elementwise = state->is_elementwise()};
+  for (const auto& each : state->state())
+    if (each.value.num_elements() == many)
+      result.of_an_element += size_bytes(each.value.dtype());
+    else
+      result.of_a_parameter += each.value.size_bytes();
+  return result;
+}
+
+/// A parameter's elements in a part of its flat: what of [first, end) lies in a range.
+std::int64_t overlap(std::int64_t first, std::int64_t end, std::int64_t other_first, std::int64_t other_end) {
+  return std::max(std::int64_t{0}, std::min(end, other_end) - std::max(first, other_first));
+}
+
+std::size_t state_bytes(const detail::flat_parameters& flat, std::int64_t first, std::int64_t end,
+                        const optimizer_bytes& each) {
+  std::size_t sum = 0;
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < flat.sizes().size(); begin += flat.sizes()[i++]) {
+    auto count = overlap(first, end, begin, begin + flat.parameters()[i].target->extents.num_elements());
+    if (count > 0) sum += static_cast<std::size_t>(count) * each.of_an_element + each.of_a_parameter;
+  }
+  return sum;
+}
+
+std::size_t f32_bytes(std::int64_t num_elements) {
+  return static_cast<std::size_t>(num_elements) * sizeof(float);
+}
+
+}  // namespace
+
+std::vector<sharding_estimate> estimate_sharding(nn::Module& model, const optim::Optimizer& optimizer,
+                                                 int num_members, const fully_sharded_options& options) {
+  if (num_members < 1) throw_invalid("estimate_sharding", "at least 1 member", std::to_string(num_members));
+  detail::require_in_range(options, num_members);
+  auto units = detail::make_units(
+      detail::divide_into_units(model, options.units, detail::elements_of_a_unit(options)));
+  auto each = bytes_of(optimizer);
+  auto granularity =
+      each.is_elementwise ? layout::shard_granularity::blocks : layout::shard_granularity::tensors;
+  std::vector<sharding_estimate> members(static_cast<std::size_t>(num_members));
+  std::vector<std::int64_t> held(members.size());
+  std::int64_t largest_unit = 0, largest_trained = 0, num_trained = 0, all_values = 0, all_trained = 0;
+  for (const auto& unit : units) {
+    std::int64_t in_unit = 0;
+    for (const auto& flat : unit.flats) {
+      auto is_trained = flat->parameters().front().target->requires_gradient;
+      auto parts = layout::cut_into_shards(flat->sizes(), held, granularity);
+      std::int64_t first = 0;
+      for (std::size_t member = 0; member < parts.size(); ++member) {
+        auto end = first + parts[member];
+        held[member] += parts[member];
+        members[member].parameters += f32_bytes(parts[member]);
+        if (is_trained) members[member].gradients += f32_bytes(parts[member]);
+        members[member].optimizer += state_bytes(*flat, first, end, each);
+        first = end;
+      }
+      in_unit += flat->num_elements();
+      if (is_trained) {
+        largest_trained = std::max(largest_trained, flat->num_elements());
+        all_trained += flat->num_elements();
+        ++num_trained;
+      }
+    }
+    all_values += in_unit;
+    largest_unit = std::max(largest_unit, in_unit);
+  }
+  auto value_blocks = std::min(std::ssize(units), std::int64_t{1} + options.gather_ahead);
+  auto gradient_blocks = std::min(num_trained, std::int64_t{detail::most_whole_gradients});
+  for (auto& member : members) {
+    if (options.strategy == shard_strategy::full)
+      member.blocks += f32_bytes(value_blocks * largest_unit);
+    else
+      member.parameters = f32_bytes(all_values);
+    if (options.strategy == shard_strategy::optimizer)
+      member.gradients += f32_bytes(all_trained);
+    else
+      member.blocks += f32_bytes(gradient_blocks * largest_trained);
+  }
+  return members;
+}
+
+}  // namespace troupe
