@@ -85,14 +85,6 @@ DataParallel::DataParallel(nn::Module& model, std::shared_ptr<communicator> grou
   sync_parameters();
 }
 
-void DataParallel::refuse_pipeline_replicas(int replicas) {
-  if (replicas == 1) return;
-  throw bad_input("--replicas " + std::to_string(replicas) +
-                  " was given, but this program trains with DataParallel, which does not use it: --replicas "
-                  "are copies of a Pipeline that a Trainer trains. Leave the option out, and start as many "
-                  "processes as the model is to have copies (or set data_parallel_options::num_replicas)");
-}
-
 DataParallel::~DataParallel() {
   try {
     reducer_->finish();

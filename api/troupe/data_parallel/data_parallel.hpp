@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "troupe/data_parallel/gradient_reducer.hpp"
+#include "troupe/data_parallel/group_of_world.hpp"
 #include "troupe/data_parallel/replica_buffers.hpp"
 #include "troupe/nn/module.hpp"
 #include "troupe/optim/optimizer.hpp"
@@ -92,7 +93,7 @@ class DataParallel {
   template <class Processes>
   requires requires(Processes& world) { std::shared_ptr<communicator>(world.default_group()); }
   DataParallel(nn::Module& model, Processes& world, const data_parallel_options& options = {})
-      : DataParallel(model, group_without_pipeline_replicas(world), options) {}
+      : DataParallel(model, group_without_pipeline_replicas(world, "DataParallel"), options) {}
   /// Waits for reductions in flight, unless the group has failed.
   ~DataParallel();
   DataParallel(const DataParallel&) = delete;
@@ -164,12 +165,6 @@ class DataParallel {
   void set_step(std::uint64_t step) { step_ = step; }
 
  private:
-  template <class Processes>
-  static std::shared_ptr<communicator> group_without_pipeline_replicas(Processes& world) {
-    if constexpr (requires { world.options().replicas; }) refuse_pipeline_replicas(world.options().replicas);
-    return world.default_group();
-  }
-  static void refuse_pipeline_replicas(int replicas);
   void begin_step();
   void share_buffers();
   void end_replica();

@@ -61,35 +61,37 @@ std::vector<sharding_estimate> estimate_sharding(nn::Module& model, const optim:
   auto each = bytes_of(optimizer);
   auto granularity =
       each.is_elementwise ? layout::shard_granularity::blocks : layout::shard_granularity::tensors;
+  auto flats = detail::flats_of(units);
+  auto parts = detail::cut_flats(flats, num_members, granularity);
   std::vector<sharding_estimate> members(static_cast<std::size_t>(num_members));
-  std::vector<std::int64_t> held(members.size());
-  std::int64_t largest_unit = 0, largest_trained = 0, num_trained = 0, all_values = 0, all_trained = 0;
+  std::int64_t largest_trained = 0, num_trained = 0, all_values = 0, all_trained = 0;
+  for (std::size_t flat = 0; flat < flats.size(); ++flat) {
+    auto is_trained = flats[flat]->parameters().front().target->requires_gradient;
+    std::int64_t first = 0;
+    for (std::size_t member = 0; member < members.size(); ++member) {
+      auto end = first + parts[flat][member];
+      members[member].parameters += f32_bytes(end - first);
+      if (is_trained) members[member].gradients += f32_bytes(end - first);
+      members[member].optimizer += state_bytes(*flats[flat], first, end, each);
+      first = end;
+    }
+    all_values += first;
+    if (!is_trained) continue;
+    largest_trained = std::max(largest_trained, first);
+    all_trained += first;
+    ++num_trained;
+  }
+  std::int64_t largest_unit = 0;
   for (const auto& unit : units) {
     std::int64_t in_unit = 0;
-    for (const auto& flat : unit.flats) {
-      auto is_trained = flat->parameters().front().target->requires_gradient;
-      auto parts = layout::cut_into_shards(flat->sizes(), held, granularity);
-      std::int64_t first = 0;
-      for (std::size_t member = 0; member < parts.size(); ++member) {
-        auto end = first + parts[member];
-        held[member] += parts[member];
-        members[member].parameters += f32_bytes(parts[member]);
-        if (is_trained) members[member].gradients += f32_bytes(parts[member]);
-        members[member].optimizer += state_bytes(*flat, first, end, each);
-        first = end;
-      }
-      in_unit += flat->num_elements();
-      if (is_trained) {
-        largest_trained = std::max(largest_trained, flat->num_elements());
-        all_trained += flat->num_elements();
-        ++num_trained;
-      }
-    }
-    all_values += in_unit;
+    for (const auto& flat : unit.flats) in_unit += flat->num_elements();
     largest_unit = std::max(largest_unit, in_unit);
   }
-  auto value_blocks = std::min(std::ssize(units), std::int64_t{1} + options.gather_ahead);
-  auto gradient_blocks = std::min(num_trained, std::int64_t{detail::most_whole_gradients});
+  auto num_units = std::ssize(units);
+  auto value_blocks =
+      options.reshard_after_forward ? std::min(num_units, std::int64_t{1} + options.gather_ahead) : num_units;
+  // One more: a unit that a pass uses at both ends, such as tied weights, keeps its gradient all the while.
+  auto gradient_blocks = std::min(num_trained, std::int64_t{detail::most_whole_gradients} + 1);
   for (auto& member : members) {
     if (options.strategy == shard_strategy::full)
       member.blocks += f32_bytes(value_blocks * largest_unit);

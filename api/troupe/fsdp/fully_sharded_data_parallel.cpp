@@ -66,10 +66,15 @@ fully_sharded_options checked(fully_sharded_options options, nn::Module& model,
                               const detail::sharding_groups& groups) {
   detail::require_in_range(options, groups.num_members());
   if (options.num_replicas == 0) options.num_replicas = groups.num_members();
+  for (const auto& group : {groups.shards, groups.copies})
+    if (group) try {
+        detail::require_same_models(self, model, in_words(options), *group);
+      } catch (const std::invalid_argument& problem) {
+        groups.abort(problem.what());  // members of other divisions wait for this one
+        throw;
+      }
   require_materialized(model, options);
   require_statistics(model, options.num_replicas, groups.num_members());
-  for (const auto& group : {groups.shards, groups.copies})
-    if (group) detail::require_same_models(self, model, in_words(options), *group);
   return options;
 }
 
@@ -187,7 +192,7 @@ void FullyShardedDataParallel::require_frozen() {
       sharded_->groups().abort(name + " got a gradient, and was frozen when its model was wrapped");
       throw std::logic_error("[FullyShardedDataParallel] expected " + name +
                              " to stay frozen, as it was when its model was wrapped, got a gradient for it: "
-                             "wrap the model again after unfreezing");
+                             "wrap a model in which it is not");
     }
 }
 
@@ -197,6 +202,7 @@ void FullyShardedDataParallel::end_replica() {
   auto is_last = sharded_->gradients().end_replica();
   buffers_.use(sharded_->gradients().local_replica());
   if (!is_last) return;
+  sharded_->begin_order_check();
   buffers_are_shared_ = false;
   ++step_;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "troupe/collective/communicator/communicator.hpp"
+#include "troupe/data_parallel/group_of_world.hpp"
 #include "troupe/data_parallel/replica_buffers.hpp"
 #include "troupe/data_parallel/shard_strategy.hpp"
 #include "troupe/nn/module.hpp"
@@ -74,11 +75,11 @@ struct sharding_statistics {
 /// blocks for whole units. These are 1 + gather_ahead of values, and in backward up to 3 of gradients, each
 /// of the largest unit's size. With `optimizer` and `grad` values are whole. See estimate_sharding.
 ///
-/// All members make the same passes, evaluations too, through the same parts of the model. Else their calls
-/// differ, which is an error, or a time-out. state_dict() of this object and of the model are calls of all
-/// members. What is read outside of passes stays whole until the next one. Code that reads a value by other
-/// means than the operations of functions.hpp calls parameter::wait_ready before. Tensors taken from
-/// parameters keep the memory of a whole unit.
+/// All members make the same passes, evaluations too, through the same parts of the model. If they do not,
+/// the optimizer's step throws std::logic_error, or calls fail or time out. state_dict() of this object and
+/// of the model are calls of all members. What is read outside of passes stays whole until the next one. Code
+/// that reads a value by other means than the operations of functions.hpp calls parameter::wait_ready before.
+/// Tensors taken from parameters keep the memory of a whole unit.
 ///
 /// The model and the group must outlive this object, and no other calls may use the group during a pass. The
 /// model stays divided when this object is gone: read state_dict() before. Not thread-safe. A captured_pass
@@ -100,11 +101,13 @@ class FullyShardedDataParallel {
   /// the number of replicas of a group is a power of two.
   FullyShardedDataParallel(nn::Module& model, std::shared_ptr<communicator> shards,
                            std::shared_ptr<communicator> copies, const fully_sharded_options& options = {});
-  /// Over all processes of a World.
+  /// Over all processes of a World. Throws bad_input if its options have --replicas, which are those of a
+  /// Pipeline.
   template <class Processes>
   requires requires(Processes& world) { std::shared_ptr<communicator>(world.default_group()); }
   FullyShardedDataParallel(nn::Module& model, Processes& world, const fully_sharded_options& options = {})
-      : FullyShardedDataParallel(model, std::shared_ptr<communicator>(world.default_group()), options) {}
+      : FullyShardedDataParallel(model, group_without_pipeline_replicas(world, "FullyShardedDataParallel"),
+                                 options) {}
   /// Waits for calls in flight, unless the group has failed.
   ~FullyShardedDataParallel();
   FullyShardedDataParallel(const FullyShardedDataParallel&) = delete;
@@ -158,7 +161,8 @@ class FullyShardedDataParallel {
   /// The state of an optimizer of make_optimizer as that of one over the whole model, on every member in CPU
   /// memory. All members call it. Loads on any number of members.
   std::vector<named_tensor> optimizer_state_dict(const optim::optimizer_state& optimizer);
-  /// Throws std::runtime_error and changes nothing if something is missing or has another shape.
+  /// All members call it, with the same tensors. Throws std::runtime_error on every member and changes
+  /// nothing if something is missing, unknown, or of another shape.
   void load_optimizer_state(optim::optimizer_state& optimizer, const std::vector<named_tensor>& saved);
 
   sharding_statistics statistics() const;

@@ -47,36 +47,59 @@ std::vector<detail::known_part> known_to_all(const tensor& own, communicator& gr
   return known;
 }
 
-/// Copies of `own` with the elements of the parts. Throws if some are missing.
-std::vector<detail::held_tensor> filled_from(const std::vector<tensor>& parts,
-                                             std::vector<detail::held_tensor> own) {
-  for (auto& each : own) each.value = each.value.to(device{}).clone();
-  std::vector<std::int64_t> num_filled(own.size());
-  for (const auto& bytes : parts)
-    for (const auto& from : detail::unpack(bytes))
-      for (std::size_t i = 0; i < own.size(); ++i)
-        if (own[i].whole || num_filled[i] == 0) num_filled[i] += detail::copy_elements(from, own[i]);
-  for (std::size_t i = 0; i < own.size(); ++i)
-    if (num_filled[i] != own[i].value.num_elements())
-      throw std::runtime_error(
-          "[sharded_copies::restore] expected copies of this model and optimizer, got none of " +
-          own[i].name);
-  return own;
-}
+/// Copies of what a member holds, into which parts of a state are put one after the other.
+class filled_copies {
+ public:
+  explicit filled_copies(std::vector<detail::held_tensor> own)
+      : own_(std::move(own)), num_filled_(own_.size()) {
+    for (auto& each : own_) each.value = each.value.to(device{}).clone();
+  }
+
+  void add(const tensor& part) {
+    for (const auto& from : detail::unpack(part))
+      for (std::size_t i = 0; i < own_.size(); ++i)
+        if (own_[i].whole || num_filled_[i] == 0) num_filled_[i] += detail::copy_elements(from, own_[i]);
+  }
+  /// Throws if elements are missing.
+  const std::vector<detail::held_tensor>& all() const {
+    for (std::size_t i = 0; i < own_.size(); ++i)
+      if (num_filled_[i] != own_[i].value.num_elements())
+        throw std::runtime_error(
+            "[sharded_copies::restore] expected copies of this model and optimizer, got none of " +
+            own_[i].name);
+    return own_;
+  }
+
+ private:
+  std::vector<detail::held_tensor> own_;
+  std::vector<std::int64_t> num_filled_;
+};
 
 }  // namespace
 
 void sharded_copies::finish_exchange() {
-  sent_.wait();
   received_.wait();
+  if (coming_.defined()) held_[coming_id_] = std::exchange(coming_, {}).to(device{});
+  sent_.wait();
   sent_ = received_ = {};
   group_.reset();
-  if (coming_.defined()) held_[coming_id_] = std::exchange(coming_, {}).to(device{});
 }
 
-/// All members have the state before the newest one, but some may lack a part of that.
+/// The group may have failed: what has come is kept all the same.
+void sharded_copies::end_exchange() {
+  try {
+    finish_exchange();
+  } catch (const collective_error&) {
+    coming_ = {};
+    sent_ = received_ = {};
+    group_.reset();
+  }
+}
+
+/// To come to a step all members have ended the exchange of the step before the last one; of that of the last
+/// step each knows its own part alone.
 void sharded_copies::keep_newest(std::int64_t num_parts, std::int64_t own_part) {
-  constexpr std::size_t num_kept = 2;
+  constexpr std::size_t num_kept = 3;
   std::vector<std::uint64_t> own;
   for (const auto& [id, bytes] : held_)
     if (id.num_parts == num_parts && id.part == own_part) own.push_back(id.step);
@@ -91,6 +114,7 @@ void sharded_copies::take(FullyShardedDataParallel& sharded, const optim::optimi
   auto& group = sharded.group();
   int num_members = group.size(), rank = group.rank();
   part_id own{sharded.step(), num_members, rank};
+  sharded.sharded_->values().take_writes();
   auto bytes = detail::pack(held_now(*sharded.sharded_, sharded.module(), optimizer));
   held_[own] = bytes;
   keep_newest(num_members, rank);
@@ -125,13 +149,7 @@ tensor sharded_copies::moved(communicator& group, const part_id& which, int from
 std::optional<std::uint64_t> sharded_copies::restore(FullyShardedDataParallel& sharded,
                                                      optim::optimizer_state& optimizer) {
   require_one_division(sharded.copies_ != nullptr, "sharded_copies::restore");
-  try {
-    finish_exchange();
-  } catch (const collective_error&) {  // with the member before, or with the group
-    coming_ = {};
-    sent_ = received_ = {};
-    group_.reset();
-  }
+  end_exchange();
   auto& group = sharded.group();
   int rank = group.rank();
   std::vector<std::int64_t> own_list;
@@ -145,23 +163,22 @@ std::optional<std::uint64_t> sharded_copies::restore(FullyShardedDataParallel& s
   // What came after it is not what comes now.
   std::erase_if(held_, [&](const auto& each) { return std::cmp_greater(each.first.step, state->step); });
   auto num_parts = static_cast<int>(state->holders.size());
-  std::vector<tensor> parts;
+  auto& model = *sharded.sharded_;
+  auto own = held_now(model, sharded.module(), optimizer);
+  filled_copies copies(own);
   for (int part = 0; part < num_parts; ++part) {
     part_id id{static_cast<std::uint64_t>(state->step), num_parts, part};
     auto holder = state->holders[static_cast<std::size_t>(part)];
-    if (num_parts != group.size())
-      parts.push_back(moved(group, id, holder, everyone));
-    else if (holder == part && part == rank)
-      parts.push_back(held_.at(id));
-    else if (holder != part && (rank == holder || rank == part))
-      if (auto bytes = moved(group, id, holder, part); rank == part) {
-        parts.push_back(bytes);
-        held_[id] = bytes;
-      }
+    if (num_parts != group.size()) {
+      copies.add(moved(group, id, holder, everyone));
+    } else if (holder == part) {
+      if (part == rank) copies.add(held_.at(id));
+    } else if (rank == holder || rank == part) {
+      auto bytes = moved(group, id, holder, part);
+      if (rank == part) copies.add(held_[id] = bytes);
+    }
   }
-  auto& model = *sharded.sharded_;
-  auto own = held_now(model, sharded.module(), optimizer);
-  auto filled = filled_from(parts, own);
+  const auto& filled = copies.all();
   model.values().begin_step();
   for (std::size_t i = 0; i < own.size(); ++i) own[i].value.copy_from(filled[i].value);
   for (const auto* flat : model.flats())

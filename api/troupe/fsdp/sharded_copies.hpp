@@ -15,6 +15,7 @@ namespace troupe {
 ///
 ///     sharded_copies copies;  // outlives groups and models
 ///     while (...) try {
+///       nn::GPT model(...);
 ///       FullyShardedDataParallel sharded(model, world.default_group(), options);
 ///       auto optimizer = sharded.make_optimizer(...);
 ///       copies.restore(sharded, *optimizer);  // nothing in the first life
@@ -26,9 +27,10 @@ namespace troupe {
 ///     }
 ///
 /// A member keeps a copy of its own part (weights, optimizer state, the buffers of its first replica), and
-/// one of the member before it, which it receives beside the next step. It has those of two steps, and so up
-/// to five parts beside its own. One lost member loses nothing; if two neighbours are lost at the same time,
-/// a part is. The number of members may change. Not thread-safe.
+/// one of the member before it, which it receives beside the next step. It has those of three steps, and so
+/// up to six parts beside its own. One lost member loses nothing; if two neighbours are lost at the same
+/// time, a part is. The number of members may change. A group that the wrapper does not keep alive (a
+/// communicator&) outlives the next call of this object. Not thread-safe.
 class sharded_copies {
  public:
   /// Copies the state after a step, as the newest. Waits for the exchange that the last call began. Call it
@@ -53,6 +55,7 @@ class sharded_copies {
   };
 
   void finish_exchange();
+  void end_exchange();
   void keep_newest(std::int64_t num_parts, std::int64_t own_part);
   /// The bytes of a part, from the member that has it, on the one that gets it or on every member.
   tensor moved(communicator& group, const part_id& which, int from, int to);

@@ -29,7 +29,7 @@ parameter::parameter(const parameter& other)
     : name(other.name),
       extents(other.extents),
       init(other.init),
-      has_gradient(ready(other).has_gradient),
+      has_gradient(ready(other).has_gradient && other.gradient_.defined()),
       tied_to(other.tied_to),
       requires_gradient(other.requires_gradient),
       value_(copy_for(memory_category::parameters, other.value())),

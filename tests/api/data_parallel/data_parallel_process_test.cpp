@@ -1,11 +1,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <fstream>
-#include <numeric>
 #include <sstream>
 #include <utility>
 
 #include "api/data_parallel/replicated_model.hpp"
 #include "support/processes/spawn_ranks.hpp"
+#include "support/processes/world_group.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
 #include "troupe/collective/rendezvous/store.hpp"
@@ -15,17 +15,6 @@ using namespace troupe;
 using namespace troupe::testing;
 
 namespace {
-
-group_description world_group(const test_rank& self) {
-  group_description group{"all", std::vector<world_rank>(static_cast<std::size_t>(self.size())), self.rank()};
-  std::iota(group.ranks.begin(), group.ranks.end(), 0);
-  return group;
-}
-
-std::string bytes_of(const tensor& value) {
-  auto bytes = value.bytes();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 std::string weight_bytes(parameter& weight) {
   weight.wait_ready();

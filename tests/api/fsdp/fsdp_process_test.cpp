@@ -1,11 +1,11 @@
 // Sharded training in processes: bits over every path, and the loss of one.
 #include <catch2/catch_test_macros.hpp>
 #include <fstream>
-#include <numeric>
 #include <sstream>
 
 #include "api/fsdp/sharded_training.hpp"
 #include "support/processes/spawn_ranks.hpp"
+#include "support/processes/world_group.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
 #include "troupe/collective/rendezvous/store.hpp"
@@ -15,18 +15,7 @@ using namespace troupe::testing;
 
 namespace {
 
-group_description world_group(const test_rank& self) {
-  group_description group{"all", std::vector<world_rank>(static_cast<std::size_t>(self.size())), self.rank()};
-  std::iota(group.ranks.begin(), group.ranks.end(), 0);
-  return group;
-}
-
-std::string bytes_of(const tensor& value) {
-  auto bytes = value.bytes();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-std::string bytes_of(const std::vector<named_tensor>& weights) {
+std::string bytes_of_all(const std::vector<named_tensor>& weights) {
   std::string result;
   for (const auto& each : weights) result += bytes_of(each.value);
   return result;
@@ -51,7 +40,7 @@ std::string train(int num_processes, shard_strategy strategy, const collective::
       run_sharded_passes(sharded, example, {.num_replicas = 6}, step, losses);
       optimizer->apply(step);
     }
-    auto outcome = bytes_of(sharded.state_dict());
+    auto outcome = bytes_of_all(sharded.state_dict());
     if (self.rank() + 1 == num_processes) std::ofstream(file, std::ios::binary) << outcome;
     self.barrier(1000);  // no process ends while others still wait for its group
   });
@@ -63,7 +52,7 @@ std::string train(int num_processes, shard_strategy strategy, const collective::
 }  // namespace
 
 TEST_CASE("processes train shards to the bits of one process without, over every path between them") {
-  auto whole = bytes_of(train_whole(tokens(), {.num_replicas = 6}).weights);
+  auto whole = bytes_of_all(train_whole(tokens(), {.num_replicas = 6}).weights);
   CHECK(whole.size() > 100'000);
   for (auto strategy : {shard_strategy::optimizer, shard_strategy::grad, shard_strategy::full}) {
     CAPTURE(to_string(strategy));

@@ -4,6 +4,7 @@
 
 #include "api/fsdp/sharded_training.hpp"
 #include "troupe/data_parallel/sync_batch_norm.hpp"
+#include "troupe/optim/lamb.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -158,6 +159,61 @@ TEST_CASE("frozen parameters are divided and stay as they are; one that is unfro
     CHECK_THAT(each, ContainsSubstring("to stay frozen, as it was when its model was wrapped"));
 }
 
+TEST_CASE("members that use parts of the model in another order are told at the step") {
+  // Equal layers: their calls cannot be told apart.
+  class turned : public nn::module_of<turned> {
+   public:
+    explicit turned(int first) : first_(first) {}
+    variable forward(const variable& x) override {
+      auto y = x;
+      for (int i = 0; i < 3; ++i)
+        y = layers_[static_cast<std::size_t>(i < 2 ? (i + first_) % 2 : i)].forward(y);
+      return y;
+    }
+    void each_child(const child_visitor& visit) override {
+      for (std::size_t i = 0; i < layers_.size(); ++i) visit(std::to_string(i), layers_[i]);
+    }
+
+   private:
+    int first_;
+    std::vector<nn::Linear> layers_ = std::vector<nn::Linear>(3, nn::Linear(256, 256, {.bias = false}));
+  };
+  std::vector<std::string> told(2);
+  on_members(2, [&](communicator& group) {
+    nn::Sequential model(nn::Flatten(), nn::Linear(36, 256), turned(group.rank()), nn::Linear(256, 5));
+    model.materialize(1);
+    FullyShardedDataParallel sharded(model, group, {.unit_size_mb = 0.001, .gather_ahead = 0});
+    auto optimizer = sharded.make_optimizer(optim::Adam());
+    told[static_cast<std::size_t>(group.rank())] = error_of([&] {
+      for (std::uint64_t step = 0; step < 2; ++step) {
+        sharded.backward(loss_of(sharded));
+        optimizer->apply(step);
+      }
+    });
+  });
+  for (const auto& each : told)
+    CHECK_THAT(each, ContainsSubstring("rank 1 has used other parts of the model than rank 0"));
+}
+
+TEST_CASE("a parameter that is frozen between backward and step is not stepped") {
+  std::vector<named_tensor> weights;
+  auto initial = materialized(images())->state_dict();
+  on_members(2, [&](communicator& group) {
+    auto model = materialized(images());
+    FullyShardedDataParallel sharded(*model, group, {.unit_size_mb = small_units});
+    auto optimizer = sharded.make_optimizer(optim::AdamW({.lr = 0.1}));
+    sharded.backward(loss_of(sharded));
+    for (const auto& each : model->named_parameters())
+      if (each.name == "4.weight") each.target->requires_gradient = false;
+    optimizer->apply(0);
+    auto found = sharded.state_dict();
+    if (group.rank() == 0) weights = std::move(found);
+  });
+  for (std::size_t i = 0; i < initial.size(); ++i)
+    if (initial[i].name.find("running") == std::string::npos)
+      CHECK(same_bits(weights[i].value, initial[i].value) == (initial[i].name == "4.weight"));
+}
+
 TEST_CASE("other optimizers, other gradients and passes after the end are errors, not silence") {
   auto foreign = [](FullyShardedDataParallel& sharded, nn::Module& model) {
     auto optimizer = optim::Adam()(model.named_parameters());
@@ -168,6 +224,27 @@ TEST_CASE("other optimizers, other gradients and passes after the end are errors
     for (const auto& each :
          stepping_told(images(), {.strategy = strategy, .unit_size_mb = small_units}, foreign))
       CHECK_THAT(each, !Equals("no error"));
+  auto two_backwards = [](FullyShardedDataParallel& sharded, nn::Module&) {
+    auto optimizer = sharded.make_optimizer(optim::Adam());
+    sharded.backward(loss_of(sharded));
+    loss_of(sharded).backward();
+  };
+  for (const auto& each : stepping_told(images(), {.unit_size_mb = small_units}, two_backwards))
+    CHECK_THAT(each, ContainsSubstring("got another backward pass to the same parameters"));
+  auto early = [](FullyShardedDataParallel& sharded, nn::Module&) {
+    sharded.backward(loss_of(sharded));
+    auto late = sharded.make_optimizer(optim::LAMB());
+  };
+  for (const auto& each : stepping_told(images(), {.unit_size_mb = small_units}, early))
+    CHECK_THAT(each, ContainsSubstring("expected a call between steps"));
+  auto outdated = [](FullyShardedDataParallel& sharded, nn::Module&) {
+    auto first = sharded.make_optimizer(optim::Adam());
+    auto second = sharded.make_optimizer(optim::LAMB());
+    sharded.backward(loss_of(sharded));
+    first->apply(0);
+  };
+  for (const auto& each : stepping_told(images(), {.unit_size_mb = small_units}, outdated))
+    CHECK_THAT(each, ContainsSubstring("expected the optimizer that was made last"));
   auto own_backward = [](FullyShardedDataParallel& sharded, nn::Module&) {
     auto optimizer = sharded.make_optimizer(optim::Adam());
     loss_of(sharded).backward();

@@ -24,6 +24,8 @@ TEST_CASE("a first pass is expected to go as guessed, and later ones as the last
   order.note(2);
   order.note(0);
   CHECK(order.next(9) == units{3});
+  CHECK(order.first(2) == units{0, 2});
+  CHECK(order.first(9) == units{0, 2, 0, 3});
 }
 
 TEST_CASE("a pass that uses nothing changes nothing") {

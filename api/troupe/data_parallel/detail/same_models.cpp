@@ -27,7 +27,8 @@ std::string described(nn::Module& model, const std::string& options) {
   for (const auto& each : model.named_parameters()) {
     const auto& value = each.target->value();
     text += '\n' + each.name + ' ' + std::string(to_string(value.defined() ? value.dtype() : dtype::f32)) +
-            to_string(each.target->extents) + (each.target->requires_gradient ? "" : ", frozen");
+            to_string(each.target->extents) + (each.target->requires_gradient ? "" : ", frozen") +
+            (value.defined() ? "" : ", only described");
   }
   text += "\nno more parameters";
   describe_modes(model, "", text);

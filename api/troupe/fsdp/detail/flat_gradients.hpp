@@ -24,8 +24,6 @@ class flat_gradients {
   flat_parameters& of() { return of_; }
   /// Where replica `replica` of this member writes the gradient of parameter `index`.
   tensor gradient_of(std::size_t index, int replica);
-  /// Whether there is memory of a whole gradient.
-  bool is_whole() const { return leaf_.defined(); }
   /// Replica `replica` has computed all gradients. The parameters let go of them.
   void add(int replica);
   /// All replicas of this member have: begins to sum those of all members.

@@ -92,13 +92,19 @@ void flat_parameters::attach(const tensor& flat) {
   }
 }
 
-void flat_parameters::detach() {
+void flat_parameters::take_writes() {
   if (!is_attached()) return;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     auto index = places_[i].index;
     auto& whole = *parameters_[index].target;
     if (whole.version() != versions_[index]) pieces_[i].target->value().copy_from(piece_of(whole.value(), i));
   }
+  for (std::size_t i = 0; i < parameters_.size(); ++i) versions_[i] = parameters_[i].target->version();
+}
+
+void flat_parameters::detach() {
+  if (!is_attached()) return;
+  take_writes();
   for (const auto& each : parameters_) each.target->detach();
   attached_ = {};
 }

@@ -1,7 +1,6 @@
 #pragma once
 #include <cstdint>
 #include <deque>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -54,7 +53,9 @@ class flat_parameters {
 
   /// The parameters' values are views of `flat`.
   void attach(const tensor& flat);
-  /// Lets go of the values. What was written to them since they were attached goes to the own part.
+  /// What was written to the values since they were attached goes to the own part.
+  void take_writes();
+  /// The same, and lets go of the values.
   void detach();
   bool is_attached() const { return attached_.defined(); }
   /// What is attached now.

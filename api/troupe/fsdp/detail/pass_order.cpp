@@ -11,6 +11,11 @@ void pass_order::begin() {
   is_known_ = false;
 }
 
+std::vector<std::size_t> pass_order::first(std::size_t count) const {
+  return {expected_.begin(),
+          expected_.begin() + static_cast<std::ptrdiff_t>(std::min(count, expected_.size()))};
+}
+
 void pass_order::note(std::size_t unit) {
   seen_.push_back(unit);
   auto from = expected_.begin() + static_cast<std::ptrdiff_t>(position_);

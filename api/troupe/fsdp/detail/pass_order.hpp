@@ -11,6 +11,8 @@ class pass_order {
   explicit pass_order(std::vector<std::size_t> expected) : expected_(std::move(expected)) {}
 
   void begin();
+  /// The units with which the next pass begins, at most `count`.
+  std::vector<std::size_t> first(std::size_t count) const;
   /// A unit is used, another one than before.
   void note(std::size_t unit);
   /// The next units, at most `count`; none while this pass goes another way.

@@ -5,11 +5,16 @@
 #include <utility>
 
 namespace troupe::detail {
+
 sharded_gradients::sharded_gradients(const std::vector<flat_parameters*>& flats,
                                      const sharding_groups& groups,
                                      const collective::logical_rank_map& replicas, shared_blocks& blocks,
-                                     bool keeps_memory, bool finds_unused)
-    : groups_(groups), replicas_(replicas), finds_unused_(finds_unused), num_missing_(flats.size()) {
+                                     call_order& order, bool keeps_memory, bool finds_unused)
+    : groups_(groups),
+      replicas_(replicas),
+      calls_(order),
+      finds_unused_(finds_unused),
+      num_missing_(flats.size()) {
   for (std::size_t flat = 0; flat < flats.size(); ++flat) {
     all_.push_back(std::make_unique<flat_gradients>(*flats[flat], groups, replicas, blocks, keeps_memory));
     const auto& parameters = flats[flat]->parameters();
@@ -18,6 +23,10 @@ sharded_gradients::sharded_gradients(const std::vector<flat_parameters*>& flats,
       auto* each = parameters[index].target;
       places_[each] = {flat, index};
       each->gradient_source = [this, flat, index](const shape&) {
+        if (has_sums_)
+          throw std::logic_error(
+              "[FullyShardedDataParallel] expected the optimizer's step, or its zero_grad(), after the "
+              "wrapper's backward pass, got another backward pass to the same parameters");
         return all_[flat]->gradient_of(index, local_replica_);
       };
     }
@@ -65,6 +74,7 @@ void sharded_gradients::complete(std::size_t flat) {
   if (local_replica_ + 1 < num_own()) return;
   constexpr std::size_t most_on_their_way = most_whole_gradients - 1;
   if (order_.size() >= most_on_their_way) all_[order_[order_.size() - most_on_their_way]]->go_on();
+  calls_.note_sum(flat);
   gradients.begin_sum();
   order_.push_back(flat);
 }
@@ -135,9 +145,12 @@ std::size_t sharded_gradients::own_bytes() const {
 void sharded_gradients::finish(std::size_t flat) {
   all_[flat]->finish_sum();
   auto& of = all_[flat]->of();
-  for (std::size_t piece = 0; piece < of.pieces().size(); ++piece)
-    of.pieces()[piece].target->has_gradient =
-        has_sums_ && of.parameters()[of.place_of(piece).index].target->has_gradient;
+  for (std::size_t piece = 0; piece < of.pieces().size(); ++piece) {
+    const auto& whole = *of.parameters()[of.place_of(piece).index].target;
+    auto& own = *of.pieces()[piece].target;
+    own.has_gradient = has_sums_ && whole.has_gradient;
+    own.requires_gradient = whole.requires_gradient;
+  }
 }
 
 void sharded_gradients::finish() {

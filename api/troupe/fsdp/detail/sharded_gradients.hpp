@@ -1,11 +1,11 @@
 #pragma once
 #include <memory>
-#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "troupe/fsdp/detail/call_order.hpp"
 #include "troupe/fsdp/detail/flat_gradients.hpp"
 
 namespace troupe::detail {
@@ -19,8 +19,8 @@ class sharded_gradients {
  public:
   /// `flats`: of trained parameters, in the order of the forward pass. Everything outlives this object.
   sharded_gradients(const std::vector<flat_parameters*>& flats, const sharding_groups& groups,
-                    const collective::logical_rank_map& replicas, shared_blocks& blocks, bool keeps_memory,
-                    bool finds_unused);
+                    const collective::logical_rank_map& replicas, shared_blocks& blocks, call_order& order,
+                    bool keeps_memory, bool finds_unused);
   ~sharded_gradients();
   sharded_gradients(const sharded_gradients&) = delete;
   sharded_gradients& operator=(const sharded_gradients&) = delete;
@@ -63,6 +63,7 @@ class sharded_gradients {
 
   const sharding_groups& groups_;
   const collective::logical_rank_map& replicas_;
+  call_order& calls_;
   bool finds_unused_;
   std::vector<std::unique_ptr<flat_gradients>> all_;
   std::unordered_map<const parameter*, place> places_;

@@ -1,6 +1,8 @@
 #include "troupe/fsdp/detail/sharded_model.hpp"
 
-#include <map>
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
 #include <utility>
 
 #include "troupe/ops/convert.hpp"
@@ -19,22 +21,32 @@ struct values_in_the_making {
 
 sharded_model::sharded_model(nn::Module& model, std::vector<unit_of_model> units, sharding_groups groups,
                              const sharded_model_options& options, std::optional<std::uint64_t> seed)
-    : groups_(std::move(groups)),
-      options_(options),
-      units_(make_units(std::move(units))),
-      held_(static_cast<std::size_t>(group().size())) {
+    : groups_(std::move(groups)), options_(options), units_(make_units(std::move(units))) {
   for (auto* flat : flats())
     (flat->parameters().front().target->requires_gradient ? trained_ : frozen_).push_back(flat);
+  cut();
   initialize(model, seed);
-  values_ = std::make_unique<sharded_values>(units_, group(), options_.values);
-  gradients_ = std::make_unique<sharded_gradients>(trained_, groups_, options_.replicas, values_->blocks(),
-                                                   options_.keeps_gradient_memory, options_.finds_unused);
+  values_ = std::make_unique<sharded_values>(units_, group(), calls_, options_.values);
+  gradients_ =
+      std::make_unique<sharded_gradients>(trained_, groups_, options_.replicas, values_->blocks(), calls_,
+                                          options_.keeps_gradient_memory, options_.finds_unused);
+}
+
+sharded_model::~sharded_model() {
+  try {
+    order_call_.wait();
+  } catch (...) {  // the group keeps the failure and throws it at its next use
+  }
+}
+
+void sharded_model::cut() {
+  auto all = flats();
+  auto parts = cut_flats(all, group().size(), granularity_);
+  for (std::size_t i = 0; i < all.size(); ++i) parts_[all[i]] = std::move(parts[i]);
 }
 
 void sharded_model::own(flat_parameters& flat, const tensor& values) {
-  auto parts = layout::cut_into_shards(flat.sizes(), held_, granularity_);
-  for (std::size_t member = 0; member < parts.size(); ++member) held_[member] += parts[member];
-  flat.own_part_of(values, std::move(parts), group().rank(), !options_.values.frees_values);
+  flat.own_part_of(values, parts_.at(&flat), group().rank(), !options_.values.frees_values);
 }
 
 /// A parameter's memory goes when its values are in those of its unit, and the unit's when the own part is
@@ -55,6 +67,7 @@ void sharded_model::initialize(nn::Module& model, std::optional<std::uint64_t> s
     flat->view_of(making.values, index).copy_from(added.target->value().to(group().device()));
     added.target->detach();
     added.target->detach_gradient();
+    added.target->has_gradient = false;
     if (--making.num_missing > 0) return;
     for (const auto& each : {groups_.shards, groups_.copies})
       if (each && !seed) each->broadcast(making.values, 0).wait();
@@ -69,16 +82,46 @@ void sharded_model::initialize(nn::Module& model, std::optional<std::uint64_t> s
 }
 
 void sharded_model::own_whole_parameters() {
-  if (std::exchange(granularity_, layout::shard_granularity::tensors) == layout::shard_granularity::tensors)
-    return;
+  if (gradients_->has_sums())
+    throw std::logic_error(
+        "[FullyShardedDataParallel::make_optimizer] expected a call between steps, got one between a "
+        "backward pass and the optimizer's step");
+  if (granularity_ == layout::shard_granularity::tensors) return;
+  granularity_ = layout::shard_granularity::tensors;
+  ++num_cuts_;
   gradients_->finish();
   values_->begin_step();
-  held_.assign(held_.size(), 0);
+  cut();
   for (std::size_t unit = 0; unit < units_.size(); ++unit) {
     values_->gather(unit);
     for (const auto& flat : units_[unit].flats) own(*flat, flat->attached());
     values_->let_go();
   }
+}
+
+void sharded_model::begin_order_check() {
+  order_call_.wait();
+  auto own = tensor::from(std::vector{std::bit_cast<std::int64_t>(calls_.hash())}, {1});
+  orders_ = tensor::zeros({group().size()}, dtype::i64).to(group().device());
+  order_call_ = group().all_gather(own.to(group().device()), orders_);
+}
+
+void sharded_model::finish_order_check() {
+  order_call_.wait();
+  order_call_ = {};
+  if (!orders_.defined()) return;
+  auto orders = std::exchange(orders_, {}).to(device{});
+  auto hashes = orders.values<std::int64_t>();
+  auto other = std::ranges::find_if(hashes, [&](std::int64_t hash) { return hash != hashes[0]; });
+  if (other == hashes.end()) return;
+  auto problem = "rank " + to_string(group().group().rank_of(static_cast<int>(other - hashes.begin()))) +
+                 " has used other parts of the model than rank " + to_string(group().group().rank_of(0)) +
+                 ", or in another order";
+  groups_.abort(problem);
+  throw std::logic_error(
+      "[FullyShardedDataParallel] expected the same passes on all members, since each gathers what it "
+      "uses: " +
+      problem);
 }
 
 void sharded_model::load(const std::vector<named_tensor>& saved) {

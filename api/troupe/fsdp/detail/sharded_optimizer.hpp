@@ -20,8 +20,11 @@ class sharded_optimizer : public optim::optimizer_state {
   std::vector<named_tensor> state() const override;
 
  private:
+  void require_current() const;
+
   std::shared_ptr<sharded_model> model_;
   bool is_elementwise_;
+  int num_cuts_ = 0;                                             ///< of the model, when this was made
   std::vector<std::unique_ptr<optim::optimizer_state>> states_;  ///< by flat
   std::unique_ptr<optim::optimizer_state> frozen_;
 };

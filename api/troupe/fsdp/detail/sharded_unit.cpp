@@ -25,4 +25,15 @@ std::vector<flat_parameters*> flats_of(const std::vector<sharded_unit>& units) {
   return result;
 }
 
+std::vector<std::vector<std::int64_t>> cut_flats(const std::vector<flat_parameters*>& flats, int num_members,
+                                                 layout::shard_granularity granularity) {
+  std::vector<std::vector<std::int64_t>> result;
+  std::vector<std::int64_t> held(static_cast<std::size_t>(num_members));
+  for (const auto* flat : flats) {
+    result.push_back(layout::cut_into_shards(flat->sizes(), held, granularity));
+    for (std::size_t member = 0; member < held.size(); ++member) held[member] += result.back()[member];
+  }
+  return result;
+}
+
 }  // namespace troupe::detail

@@ -55,9 +55,11 @@ class sharded_values::unit_update : public pending_update {
   bool is_whole_ = false;  ///< then
 };
 
-sharded_values::sharded_values(std::vector<sharded_unit>& units, communicator& group, const options& chosen)
+sharded_values::sharded_values(std::vector<sharded_unit>& units, communicator& group, call_order& order,
+                               const options& chosen)
     : units_(units),
       group_(group),
+      calls_(order),
       options_(chosen),
       blocks_(group),
       states_(units.size()),
@@ -75,6 +77,8 @@ sharded_values::sharded_values(std::vector<sharded_unit>& units, communicator& g
 sharded_values::~sharded_values() {
   try {
     if (!options_.frees_values) begin_step();
+    for (auto& state : states_)
+      for (auto& each : state.calls) each.wait();
   } catch (...) {  // the group keeps the failure and throws it at its next use
   }
   for (std::size_t unit = 0; unit < units_.size(); ++unit) {
@@ -107,16 +111,22 @@ void sharded_values::let_go() {
   for (std::size_t unit = 0; unit < units_.size(); ++unit) let_go_of(unit);
 }
 
+void sharded_values::take_writes() {
+  if (!options_.frees_values) return;
+  for (const auto& unit : units_)
+    for (const auto& flat : unit.flats) flat->take_writes();
+}
+
 void sharded_values::begin_step() {
   if (options_.frees_values) return let_go();
   for (std::size_t unit = 0; unit < units_.size(); ++unit) finish_gather(unit);
 }
 
 void sharded_values::end_step() {
-  auto count =
-      options_.frees_values ? std::min(units_.size(), 1 + options_.num_gathered_ahead) : units_.size();
   kind_ = model_pass::forward;
-  for (std::size_t unit = 0; unit < count; ++unit) begin_gather(unit);
+  auto first =
+      options_.frees_values ? forwards_.first(1 + options_.num_gathered_ahead) : ascending(units_.size());
+  for (auto unit : first) begin_gather(unit);
   kind_ = model_pass::none;
 }
 
@@ -157,6 +167,7 @@ void sharded_values::begin_gather(std::size_t unit) {
     state.coming.push_back(std::move(whole));
   }
   ++num_gathers_;
+  calls_.note_gather(unit);
   if (is_stale) updates_[unit]->set_pending(true);
 }
 

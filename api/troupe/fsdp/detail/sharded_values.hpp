@@ -5,6 +5,7 @@
 
 #include "troupe/autograd/pending_update.hpp"
 #include "troupe/collective/communicator/communicator.hpp"
+#include "troupe/fsdp/detail/call_order.hpp"
 #include "troupe/fsdp/detail/pass_order.hpp"
 #include "troupe/fsdp/detail/sharded_unit.hpp"
 #include "troupe/fsdp/detail/shared_blocks.hpp"
@@ -27,8 +28,9 @@ class sharded_values {
     std::size_t num_gathered_ahead = 1;  ///< units
   };
 
-  /// The units and the group outlive this object.
-  sharded_values(std::vector<sharded_unit>& units, communicator& group, const options& chosen);
+  /// The units, the group and the order outlive this object.
+  sharded_values(std::vector<sharded_unit>& units, communicator& group, call_order& order,
+                 const options& chosen);
   /// Parameters that are detached stay so, and say why when they are read.
   ~sharded_values();
   sharded_values(const sharded_values&) = delete;
@@ -42,6 +44,8 @@ class sharded_values {
   void gather(std::size_t unit) { read(unit); }
   /// Lets go of all that is gathered.
   void let_go();
+  /// What was written to gathered values goes to the own parts.
+  void take_writes();
 
   shared_blocks& blocks() { return blocks_; }
   std::uint64_t num_gathers() const { return num_gathers_; }
@@ -71,6 +75,7 @@ class sharded_values {
 
   std::vector<sharded_unit>& units_;
   communicator& group_;
+  call_order& calls_;
   options options_;
   shared_blocks blocks_;
   std::vector<std::shared_ptr<unit_update>> updates_;

@@ -1,8 +1,8 @@
 #include "troupe/fsdp/detail/state/state_part.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::int64_t version = 1;
 constexpr std::size_t head_bytes = 2 * sizeof(std::int64_t);  // version, bytes of the list
+constexpr std::size_t alignment = 64;                         // of each tensor in the bytes
+
+std::size_t aligned(std::size_t offset) { return (offset + alignment - 1) / alignment * alignment; }
 
 /// A piece that a tensor of an optimizer's state belongs to.
 struct owner_of_state {
@@ -92,45 +95,46 @@ std::vector<held_tensor> held_buffers(nn::Module& model) {
 
 tensor pack(const std::vector<held_tensor>& held) {
   auto list = nlohmann::json::array();
-  std::size_t size = 0;
-  for (const auto& each : held) {
-    list.push_back(described(each));
-    size += each.value.size_bytes();
-  }
+  for (const auto& each : held) list.push_back(described(each));
   auto text = list.dump();
-  auto result = tensor::empty({static_cast<std::int64_t>(head_bytes + text.size() + size)}, dtype::u8);
+  auto size = head_bytes + text.size();
+  for (const auto& each : held) size = aligned(size) + each.value.size_bytes();
+  auto result = tensor::empty({static_cast<std::int64_t>(size)}, dtype::u8);
   std::int64_t head[] = {version, static_cast<std::int64_t>(text.size())};
   auto* to = result.bytes().data();
   std::memcpy(to, head, head_bytes);
   std::memcpy(to + head_bytes, text.data(), text.size());
-  to += head_bytes + text.size();
+  auto at = head_bytes + text.size();
   for (const auto& each : held) {
     auto value = each.value.to(device{});
-    std::memcpy(to, value.bytes().data(), value.size_bytes());
-    to += value.size_bytes();
+    at = aligned(at);
+    std::memcpy(to + at, value.bytes().data(), value.size_bytes());
+    at += value.size_bytes();
   }
   return result;
 }
 
 std::vector<held_tensor> unpack(const tensor& bytes) {
-  auto all = bytes.bytes();
+  auto owner = std::make_shared<tensor>(bytes);
+  auto all = owner->bytes();
   std::int64_t head[2];
   if (all.size() < head_bytes) refuse(std::to_string(all.size()) + " bytes");
   std::memcpy(head, all.data(), head_bytes);
   if (head[0] != version) refuse("version " + std::to_string(head[0]));
-  auto size = static_cast<std::size_t>(head[1]);
-  if (size > all.size() - head_bytes) refuse("a list that is cut off");
-  std::string_view text(reinterpret_cast<const char*>(all.data()) + head_bytes, size);
+  if (head[1] < 0 || std::cmp_greater(head[1], all.size() - head_bytes)) refuse("a list that is cut off");
+  std::string_view text(reinterpret_cast<const char*>(all.data()) + head_bytes,
+                        static_cast<std::size_t>(head[1]));
   std::vector<held_tensor> result;
-  auto at = static_cast<std::int64_t>(head_bytes + size);
+  auto at = head_bytes + text.size();
   for (const auto& each : nlohmann::json::parse(text)) {
     held_tensor held{.kind = held_tensor::kind_of{each["kind"].get<std::uint8_t>()}, .name = each["name"]};
-    held.value = tensor::empty(shape(each["shape"].get<std::vector<std::int64_t>>()),
-                               dtype_from_number(each["type"].get<std::uint8_t>()));
-    auto count = static_cast<std::int64_t>(held.value.size_bytes());
-    if (count > bytes.num_elements() - at) refuse(held.name + " cut off");
-    std::memcpy(held.value.bytes().data(), all.data() + at, held.value.size_bytes());
-    at += count;
+    shape extents(each["shape"].get<std::vector<std::int64_t>>());
+    auto type = dtype_from_number(each["type"].get<std::uint8_t>());
+    auto size = static_cast<std::size_t>(extents.num_elements()) * size_bytes(type);
+    at = aligned(at);
+    if (at > all.size() || size > all.size() - at) refuse(held.name + " cut off");
+    held.value = tensor::wrap(owner, all.data() + at, std::move(extents), type);
+    at += size;
     if (each.contains("whole")) {
       held.whole = shape(each["whole"].get<std::vector<std::int64_t>>());
       held.first = each["first"];
