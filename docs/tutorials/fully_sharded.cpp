@@ -27,7 +27,7 @@ struct token_batch {
 token_batch batch_of(std::uint64_t step, int replica) {
   std::vector<std::int64_t> tokens, next;
   for (std::int64_t i = 0; i < batch * length; ++i) {
-    auto first = static_cast<std::int64_t>(step) * 7 + replica * 5 + i / length * 11;
+    auto first = static_cast<std::int64_t>(step) * 7 + std::int64_t{replica} * 5 + i / length * 11;
     tokens.push_back((first + i % length * 3) % vocabulary);
     next.push_back((tokens.back() + 3) % vocabulary);
   }

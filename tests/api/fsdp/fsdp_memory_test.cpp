@@ -6,6 +6,7 @@
 #include "api/fsdp/sharded_training.hpp"
 #include "troupe/autograd/grad_mode.hpp"
 #include "troupe/fsdp/estimate_sharding.hpp"
+#include "troupe/optim/sgd.hpp"
 #include "troupe/tensor/memory_account.hpp"
 
 using namespace troupe;
