@@ -118,9 +118,9 @@ TEST_CASE("batch norms over replicas need what they are over") {
 
 TEST_CASE("a parameter without a gradient is an error on every member, unless it is allowed") {
   auto act = [](FullyShardedDataParallel& sharded, nn::Module&) { sharded.backward(loss_of(sharded)); };
+  // By its own passes, or since the other member has aborted the group.
   for (const auto& each : stepping_told(with_unused(), {.unit_size_mb = 0.001}, act))
-    CHECK_THAT(each, ContainsSubstring("expected a gradient for every parameter from the backward pass, got "
-                                       "none for 1.b.weight, 1.b.bias on rank"));
+    CHECK_THAT(each, ContainsSubstring("gradient") && ContainsSubstring("for 1.b.weight, 1.b.bias"));
   auto whole = with_unused();
   std::vector<named_tensor> weights;
   on_members(2, [&](communicator& group) {
@@ -156,7 +156,7 @@ TEST_CASE("frozen parameters are divided and stay as they are; one that is unfro
     sharded.backward(loss_of(sharded));
   };
   for (const auto& each : stepping_told(frozen, {.unit_size_mb = small_units}, act))
-    CHECK_THAT(each, ContainsSubstring("to stay frozen, as it was when its model was wrapped"));
+    CHECK_THAT(each, ContainsSubstring("when its model was wrapped"));
 }
 
 TEST_CASE("members that use parts of the model in another order are told at the step") {
@@ -223,7 +223,7 @@ TEST_CASE("other optimizers, other gradients and passes after the end are errors
   for (auto strategy : {shard_strategy::grad, shard_strategy::full})
     for (const auto& each :
          stepping_told(images(), {.strategy = strategy, .unit_size_mb = small_units}, foreign))
-      CHECK_THAT(each, !Equals("no error"));
+      CHECK_THAT(each, ContainsSubstring("expected gradient f32[4, 1, 3, 3], got undefined"));
   auto two_backwards = [](FullyShardedDataParallel& sharded, nn::Module&) {
     auto optimizer = sharded.make_optimizer(optim::Adam());
     sharded.backward(loss_of(sharded));
