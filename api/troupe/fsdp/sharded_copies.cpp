@@ -129,6 +129,7 @@ void sharded_copies::take(FullyShardedDataParallel& sharded, const optim::optimi
   group_ = sharded.kept_group_;
   sent_ = group.send(bytes.to(group.device()), next);
   received_ = group.receive(coming_, before);
+  if (group_.use_count() == 0) finish_exchange();  // the caller's: it may be gone at the next call
 }
 
 tensor sharded_copies::moved(communicator& group, const part_id& which, int from, int to) {

@@ -29,8 +29,8 @@ namespace troupe {
 /// A member keeps a copy of its own part (weights, optimizer state, the buffers of its first replica), and
 /// one of the member before it, which it receives beside the next step. It has those of three steps, and so
 /// up to six parts beside its own. One lost member loses nothing; if two neighbours are lost at the same
-/// time, a part is. The number of members may change. A group that the wrapper does not keep alive (a
-/// communicator&) outlives the next call of this object. Not thread-safe.
+/// time, a part is. The number of members may change. With a group that the wrapper does not keep alive (a
+/// communicator&) `take` waits for the exchange. Not thread-safe.
 class sharded_copies {
  public:
   /// Copies the state after a step, as the newest. Waits for the exchange that the last call began. Call it
